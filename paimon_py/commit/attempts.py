@@ -292,12 +292,13 @@ def latest_of(root: TableRoot) -> tuple[Snapshot | None, TableSchema | None]:
     """
     if not is_distant(root.path):
         latest = root.snapshots.latest()
-        require_whole(root)
+        require_whole(root, latest)
         return latest, None
     asked: list[Callable[[], Snapshot | TableSchema | None]] = [root.snapshots.latest, root.schemas.latest]
     found, newest = root.env.at_once(root.path, asked)
-    require_whole(root)
-    return cast("Snapshot | None", found), cast("TableSchema", newest)
+    latest = cast("Snapshot | None", found)
+    require_whole(root, latest)
+    return latest, cast("TableSchema", newest)
 
 
 def _never(outcome: NoReturn) -> NoReturn:

@@ -16,8 +16,8 @@ from paimon_py.spec.layout import latest_hint_path, snapshot_directory, snapshot
 from paimon_py.spec.snapshot import Snapshot
 
 
-def require_whole(root: TableRoot) -> None:
-    """Check that a commit may build on the result of `snapshots.latest`.
+def require_whole(root: TableRoot, latest: Snapshot | None) -> None:
+    """Check that a commit may build on `latest`, the result of `snapshots.latest`.
 
     Cost: none if it was found by a hint; otherwise a list, the file of a cut and two or three gets.
     Raises: CommitConflictError
@@ -30,12 +30,21 @@ def require_whole(root: TableRoot) -> None:
         return
     root.cuts.refuse()
     history = current_run(ids, root.snapshots.earliest_hint)
-    newest, following = root.snapshots.find(history[-1]), root.snapshots.find(history[-1] + 1)
-    if newest is not None and following is not None and following.follows(newest) is False:
-        raise _stray(root, following, newest)
+    following = None if latest is None else root.snapshots.find(latest.id + 1)
+    if latest is not None and following is not None and following.follows(latest) is False:
+        _check_still_latest(root, following, latest)
     _log_missing(root, ids[-1])
     if len(history) < len(ids):
         raise _gap(root, ids, history)
+
+
+def _check_still_latest(root: TableRoot, following: Snapshot, latest: Snapshot) -> None:
+    """Refuse to commit before a snapshot that does not follow, unless the history was cut since `latest` was read.
+
+    Raises: CommitConflictError
+    """
+    if root.snapshots.find(latest.id) == latest:
+        raise _stray(root, following, latest)
 
 
 def _check_never_any(root: TableRoot) -> None:

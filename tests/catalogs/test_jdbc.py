@@ -188,7 +188,7 @@ def test_repair_registers_tables_without_a_row(opened, tmp_path):
     with pytest.raises(AlreadyExistsError, match=r"repair\('d.t'\) registers it"):
         catalog.create_table("d.t", ROWS.schema)
     catalog.repair("d.t")
-    assert catalog.table("d.t").scan().count() == 3
+    assert catalog.table("d.t").scan().to_arrow().num_rows == 3
     catalog.repair()
     catalog.repair()
     assert catalog.databases() == ["d", "empty"] and catalog.tables("d") == ["t"]
@@ -332,13 +332,13 @@ def test_a_failure_at_any_write_of_the_database_leaves_complete_tables(tmp_path,
         reached = failing.left <= 0
         names = catalog.tables("d")
         for name in names:
-            assert catalog.table(f"d.{name}").scan().count() in ((0,) if name == "u" and verb == "create" else (3, 6))
+            assert catalog.table(f"d.{name}").scan().to_arrow().num_rows in ((0,) if name == "u" and verb == "create" else (3, 6))
         if failed is None and verb == "create":
             assert names == ["t", "u"]
         if failed is None and verb == "rename":
             assert names == ["u"]
         if verb == "commit":
-            assert catalog.table("d.t").scan().count() == (3 if isinstance(failed, (StorageError, LockTimeoutError)) else 6)
+            assert catalog.table("d.t").scan().to_arrow().num_rows == (3 if isinstance(failed, (StorageError, LockTimeoutError)) else 6)
         if not reached:
             return
     raise AssertionError("the verb never ended without a fault")

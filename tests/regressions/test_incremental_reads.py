@@ -87,6 +87,30 @@ def test_times_choose_the_snapshots_at_or_before_them(table):
     assert len(rows(table, incremental_between_timestamp=f"{text},2200-01-01 00:00:00")) == 7
 
 
+def test_a_diff_from_before_the_oldest_snapshot_begins_with_what_is_left(table):
+    last = table.snapshot().time_millis
+    diff = {"incremental_between_timestamp": f"1,{last}", "incremental_between_scan_mode": "diff"}
+    assert rows(table, **diff) == [(1, "d", "+I"), (2, "e", "+I"), (3, "a", "+I")]
+    table.expire_snapshots(retain_min=2, retain_max=2)
+    assert rows(table, **diff) == [(2, "e", "+I")]
+
+
+def test_a_diff_of_a_table_without_key_gives_the_rows_of_new_files(tmp_path):
+    catalog = Catalog.open(str(tmp_path / "wh"))
+    catalog.create_database("d")
+    made = catalog.create_table("d.t", Schema([("k", "BIGINT"), ("v", "STRING")]), options={"bucket": "-1"})
+    for key in range(4):
+        write(made, [(key, "a")])
+    made.delete("k = 1")
+
+    def between(ends):
+        return rows(made, incremental_between=ends, incremental_between_scan_mode="diff")
+
+    assert between("1,4") == [(key, "a", "+I") for key in (1, 2, 3)]
+    assert between("1,2") == [(1, "a", "+I")]
+    assert between("3,5") == [(3, "a", "+I")] and between("4,5") == between("5,5") == []
+
+
 def test_modes_of_scans(table):
     def modes(**options):
         return rows(table, **{name.replace("scan_", "scan."): text for name, text in options.items()})

@@ -75,5 +75,5 @@ def test_six_hours_keep_the_backlog_bounded_and_lose_nothing(seed):
     catalog = opened(store, clock)
     found = catalog.table("d.keyed").to_arrow()
     assert dict(zip(found["k"].to_pylist(), found["v"].to_pylist(), strict=True)) == keyed
-    assert catalog.table("d.plain").scan().count() == plain
+    assert catalog.table("d.plain").to_arrow().num_rows == plain
     assert {name: catalog.table(f"d.{name}").doctor() for name in ("keyed", "plain")} == {"keyed": [], "plain": []}

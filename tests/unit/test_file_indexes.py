@@ -14,6 +14,7 @@ from paimon_py import (
     CorruptionError,
     DropColumn,
     OptionError,
+    RemoveOption,
     RenameColumn,
     Schema,
     SetOption,
@@ -170,6 +171,25 @@ def test_splits_carry_indexes_only_where_a_filter_can_use_them(tmp_path):
     assert plain.files[0].embedded_index is None
     assert filtered.files[0].embedded_index is not None
     assert Split.from_bytes(bytes(filtered)) == filtered
+
+
+def indexes_in_entries(opened):
+    return [file.embedded_index for split in opened.scan(where=col("k") >= 0).splits() for file in split.files]
+
+
+def test_an_index_as_large_as_the_threshold_lies_in_the_entry_whoever_makes_it(tmp_path):
+    """The writer, and the rewrite of the indexes of a file that has none."""
+    opened = table(tmp_path, {"file-index.bitmap.columns": "n", "file-index.in-manifest-threshold": "10 mb"})
+    opened.write_arrow(rows(20, 3))
+    (index,) = indexes_in_entries(opened)
+    opened.alter(RemoveOption("file-index.bitmap.columns"))
+    opened.truncate()
+    opened.write_arrow(rows(20, 3))
+    assert indexes_in_entries(opened) == [None]
+    opened.alter(SetOption("file-index.bitmap.columns", "n"), SetOption("file-index.in-manifest-threshold", f"{len(index)} b"))
+    opened.rewrite_file_index()
+    opened.write_arrow(rows(20, 3))
+    assert indexes_in_entries(opened) == [index, index] and index_files(tmp_path) == []
 
 
 def test_an_index_lies_in_the_entry_up_to_the_threshold(tmp_path):

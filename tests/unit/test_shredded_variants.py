@@ -69,6 +69,7 @@ def test_the_columns_are_those_of_java(catalog):
 
 BAD = ["{", "1", '"INT"', '{"type": "ARRAY", "element": "INT"}', *(json.dumps({"type": "ROW", "fields": [{"id": 0, "name": "j", "type": kind}]}) for kind in (
     "DATE", "BYTES", "TIMESTAMP(6)", "CHAR(3)", {"type": "MAP", "key": "STRING", "value": "INT"}, {"type": "ARRAY", "element": "TIME(0)"},
+    {"type": "ROW", "fields": [{"id": 0, "name": "a", "type": "INT"}, {"id": 1, "name": "b", "type": "DATE"}]},
 ))]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from java_picks import random_question
 
@@ -97,6 +98,47 @@ def test_everything_is_compacted_if_the_other_runs_exceed_twice_the_last_one(siz
     settings = PickerSettings(compaction_trigger=3, max_size_amplification=200)
     choice, _ = pick(tuple(runs), settings, PickerState(), 0, 12)
     assert len(() if isinstance(choice, Wait) else choice.files) == taken
+
+
+def runs_of(text):
+    """Runs from sizes, newest first; `200@3` lies on level 3."""
+    parts = [part.partition("@") for part in text.split()]
+    return tuple(LevelRun(int(level or 0), (msgspec.structs.replace(file_of(f"f{at}", int(size)), level=int(level or 0)),))
+                 for at, (size, _, level) in enumerate(parts))  # fmt: skip
+
+
+FIVE = {"compaction_trigger": 5, "level_count": 6}
+
+
+@pytest.mark.parametrize(("settings", "sizes", "expected"), [
+    (FIVE, "10 300 900 1000@4 1000@5", (5, 5)),
+    (FIVE, "10 10 10 50@4 1000@5", (3, 3)),
+    (FIVE, "10 30 100 400@4 1000@5", None),
+    (FIVE, "10 30 100 200@3 400@4 3000@5", (4, 3)),
+    (FIVE, "10 30 400@2 1000@3 4000@4 10000@5", (2, 1)),
+    (FIVE, "10 10 500@3 2000@5", None),
+    ({**FIVE, "compaction_trigger": 4}, "10 10 500@3 2000@5", (2, 2)),
+    (FIVE, "100 101 900@3 900@4 90000@5", (2, 2)),
+    (FIVE, "100 102 900@3 900@4 90000@5", None),
+    ({**FIVE, "size_ratio": 2}, "100 102 900@3 900@4 90000@5", (2, 2)),
+    ({**FIVE, "up_level_0": True}, "10 500@1 90000@5", (2, 4)),
+    ({**FIVE, "up_level_0": True}, "10 500@2 90000@5", (1, 1)),
+    ({**FIVE, "up_level_0": True}, "10 10 15@2 90000@5", (3, 4)),
+    ({**FIVE, "up_level_0": True}, "500@1 90000@5", None),
+    ({**FIVE, "up_level_0": True, "up_level_0_interval": 1}, "10 500@2 90000@5", (1, 1)),
+    ({**FIVE, "up_level_0": True, "up_level_0_interval": 2}, "10 500@2 90000@5", None),
+    ({**FIVE, "total_size_bytes": 1010}, "10 1000@5", None),
+    ({**FIVE, "total_size_bytes": 1011}, "10 1000@5", (2, 5)),
+    ({**FIVE, "incremental_size_bytes": 30}, "10 20@3 1000@5", None),
+    ({**FIVE, "incremental_size_bytes": 29}, "10 20@3 1000@5", (3, 5)),
+    ({**FIVE, "full_interval_millis": 500}, "10 1000@5", None),
+    ({**FIVE, "full_interval_millis": 499}, "10 1000@5", (2, 5)),
+    ({**FIVE, "full_interval_millis": 499}, "1000@5", None),
+])  # fmt: skip
+def test_the_number_of_runs_and_the_output_level(settings, sizes, expected):
+    """The last full compaction was 500 ms ago."""
+    choice, _ = pick(runs_of(sizes), PickerSettings(**settings), PickerState(1000), 1500, 12)
+    assert (None if isinstance(choice, Wait) else (len(choice.files), choice.output_level)) == expected
 
 
 def test_files_of_level_0_are_runs_from_the_newest_to_the_oldest():

@@ -227,6 +227,16 @@ def test_files_of_a_bucket_without_key_are_joined_in_their_order():
     assert kinds(table).count("COMPACT") == 2
 
 
+def test_every_nth_hand_over_joins_the_files_of_a_bucket_without_key_though_they_are_few():
+    table = new_table(keyed=False, bucket_key="k", **{"full-compaction.delta-commits": "3"})
+    with table.writer() as writer:
+        for number in range(6):
+            writer.write_arrow(rows([number], number))
+            table.commit(writer.changes(), user="stream", identifier=number)
+            assert len(live(table)) == (1, 2, 1, 2, 3, 1)[number]
+    assert table.scan().to_arrow()["k"].to_pylist() == list(range(6))
+
+
 def test_tables_without_buckets_are_not_compacted_by_writers():
     table = new_table(keyed=False, bucket="-1")
     for number in range(9):

@@ -96,6 +96,8 @@ def short(predicate):
         (col("day") == midnight, ("==", DAY)),
         (col("day") == noon, NEVER),
         (col("day") < noon, ("<=", DAY)),
+        (col("day") == np.datetime64("2024-01-02T00:00:00.000000001"), NEVER),
+        (col("day") < midnight.replace(microsecond=1), ("<=", DAY)),
         (col("day") == "2024-01-02", ("==", DAY)),
         (col("time") < datetime.time(0, 0, 0, 1500), ("<=", TimeValue(1_000_000))),
         (col("time") == "00:00:01", ("==", TimeValue(1_000_000_000))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 from decimal import Decimal
@@ -130,8 +131,6 @@ def test_files_are_read_as_they_were_written_and_say_what_iceberg_asks_for():
     manifest = describe(entries, path="/m", size_bytes=len(raw), content=DATA, number=5, partitions=partition_ranges(table, [(3, 1)]))
     listed = write_list_bytes([manifest], 5, 4, options)
     assert read_list_bytes(listed, "l") == [manifest]
-    import io
-
     head = fastavro.reader(io.BytesIO(raw)).metadata
     assert (head["content"], head["format-version"], head["partition-spec-id"], head["schema-id"]) == ("data", "3", "0", "0")
     assert [one["source-id"] for one in json.loads(head["partition-spec"])] == [0, 1]
@@ -139,6 +138,21 @@ def test_files_are_read_as_they_were_written_and_say_what_iceberg_asks_for():
     assert (head["snapshot-id"], head["parent-snapshot-id"], head["sequence-number"]) == ("5", "4", "5")
     with pytest.raises(CorruptionError):
         read_manifest_bytes(raw[:-20], "m", table)
+
+
+def test_manifests_and_lists_of_several_blocks_are_read_whole():
+    table = schema(("k", "INT NOT NULL"), **{"metadata.iceberg.manifest-compression": "null"})
+    options = iceberg_options(table)
+    entries = [IcebergEntry.new(file(f"/t/{number:0900}.parquet", rows=number + 1), 5) for number in range(200)]
+    raw = write_manifest_bytes(entries, table, DATA, options)
+    manifests = [
+        describe([entry], path=entry.file.path, size_bytes=1, content=DATA, number=5, partitions=()) for entry in entries
+    ]
+    listed = write_list_bytes(manifests, 5, 4, options)
+    for data in (raw, listed):
+        assert len(list(fastavro.block_reader(io.BytesIO(data)))) > 1
+    assert read_manifest_bytes(raw, "m", table) == entries
+    assert read_list_bytes(listed, "l") == manifests
 
 
 def test_names_that_avro_does_not_know_are_escaped_as_iceberg_does():

@@ -216,8 +216,9 @@ def test_others_that_expired_roll_back_or_begin_anew(store, clock):
         assert ids(table) == list(range(max(1, number - 2), number + 1))
 
 
-def test_consumers_hold_snapshots_until_they_expire(store, clock):
-    table = created(store, clock, **FEW, **{"consumer.expiration-time": "1 h"})
+@pytest.mark.parametrize("only", ["false", "true"], ids=["", "without kept changelogs changelog-only means nothing"])
+def test_consumers_hold_snapshots_until_they_expire(store, clock, only):
+    table = created(store, clock, **FEW, **{"consumer.expiration-time": "1 h", "consumer.changelog-only": only})
     table.write_arrow(rows(1))
     table._root.consumers.put(Consumer("slow", 2))
     for _ in range(5):
@@ -486,7 +487,7 @@ def test_whatever_fails_a_published_commit_is_told_and_all_that_is_left_can_be_r
         for snapshot in left.snapshots():
             left.scan(snapshot_id=snapshot.id).to_arrow()
         assert sorted(left.scan().to_arrow()["k"].to_pylist()) == expected
-        assert left.scan(tag="kept").count() == 3
+        assert left.scan(tag="kept").to_arrow().num_rows == 3
         assert outcome.result is None or (latest.id == 5 == outcome.result.snapshot_id)
         assert outcome.crashed or outcome.result is not None or latest.id == 4 or "not known" in str(outcome.error)
         left.write_arrow(rows(10))
@@ -538,7 +539,7 @@ def test_a_branch_keeps_what_it_shares_though_it_let_the_common_snapshots_go(sto
     table.write_arrow(rows(5))
     assert ids(table) == [3, 4, 5]
     table.write_arrow(rows(6))
-    assert [branch.scan(snapshot_id=number).count() for number in ids(branch)] == [2, 3, 4]
+    assert [branch.scan(snapshot_id=number).to_arrow().num_rows for number in ids(branch)] == [2, 3, 4]
 
 
 def test_a_tag_keeps_what_the_first_changelog_that_goes_took_away(store, clock):
@@ -551,7 +552,7 @@ def test_a_tag_keeps_what_the_first_changelog_that_goes_took_away(store, clock):
     table.create_tag("after", snapshot_id=2)
     for number in range(8):
         table.write_arrow(rows(number))
-        assert table.scan(tag="before").count() == 1, table._root.changelogs.ids()
+        assert table.scan(tag="before").to_arrow().num_rows == 1, table._root.changelogs.ids()
     assert table._root.changelogs.ids() == [6, 7]
 
 
@@ -566,7 +567,7 @@ def test_a_tag_of_an_older_java_goes_without_files_of_its_snapshot(store, clock)
     assert fields.pop("uuid")
     store.put(path, json.dumps(fields).encode())
     table.delete_tag("t")
-    assert [table.scan(snapshot_id=number).count() for number in ids(table)] == [1, 2, 3, 4]
+    assert [table.scan(snapshot_id=number).to_arrow().num_rows for number in ids(table)] == [1, 2, 3, 4]
 
 
 def test_a_tag_that_goes_leaves_the_changes_that_are_kept(store, clock):
@@ -582,3 +583,39 @@ def test_a_tag_that_goes_leaves_the_changes_that_are_kept(store, clock):
     assert ids(table) == [6, 7, 8] and table._root.changelogs.ids() == [1, 2, 3, 4, 5]
     table.delete_tag("t")
     assert [table.changes(number - 1, number).to_arrow().num_rows for number in range(1, 4)] == [1, 1, 1]
+
+
+def test_a_tag_that_goes_leaves_the_changes_that_a_branch_keeps(store, clock):
+    """A branch began with the tag, and has let its snapshot go since, not the changes."""
+    table = created(store, clock, (), **FEW)
+    for number in range(3):
+        table.write_arrow(rows(number))
+    table.create_tag("t", snapshot_id=2)
+    branch = table.create_branch("b", "t")
+    branch.alter(SetOption("changelog.num-retained.min", "9"), SetOption("changelog.num-retained.max", "99"))
+    branch = table.branch("b")
+    for process in (table, branch):
+        process.write_arrow(rows(3), overwrite={})
+        for number in range(4):
+            process.write_arrow(rows(number))
+    assert branch._root.changelogs.ids() == [2, 3, 4] and not {2, 3} & {*ids(table), *ids(branch)}
+    branch.delete_tag("t")
+    table.delete_tag("t")
+    assert branch.changes(1, 2).to_arrow().num_rows == 1
+
+
+def test_the_snapshots_of_a_branch_outlive_the_changes_of_main_that_took_their_rows_away(store, clock):
+    table = created(store, clock, (), **FEW, **{"write-only": "true"})
+    table.write_arrow(rows(1))
+    branch = table.create_branch("b", 1)
+    branch.write_arrow(rows(2), overwrite={})
+    branch.write_arrow(rows(3))
+    table.fast_forward("b")
+    table.alter(SetOption("changelog.num-retained.min", "9"), SetOption("changelog.num-retained.max", "99"))
+    for number in range(4, 8):
+        table.write_arrow(rows(number))
+    table.expire_snapshots(retain_min=1, retain_max=1)
+    assert table._root.changelogs.ids() == [1, 2, 3, 4, 5, 6]
+    for gone in range(1, 6):
+        assert table.expire_changelogs(retain_min=1, retain_max=1, max_deletes=1).snapshot_ids == (gone,)
+        assert {number: branch.scan(snapshot_id=number).to_arrow().num_rows for number in ids(branch)} == {1: 1, 2: 1, 3: 2}

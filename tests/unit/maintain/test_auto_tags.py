@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from unit.commit.support import Clock
-from unit.maintain.test_after_commit import FEW, HOUR, PATH, created, ids, opened, rows
+from unit.maintain.test_after_commit import FEW, HOUR, PATH, Timeless, created, ids, opened, rows
 
 from paimon_py import PaimonWarning, SetOption, UsageError
 from paimon_py.commit.result import CommitResult
@@ -52,7 +52,7 @@ def test_a_tag_for_each_day_by_the_clock(store, clock):
     clock.seconds += 3 * DAY
     opened(store, clock).write_arrow(rows(4))
     assert tags(table) == {"2023-11-13": 1, "2023-11-14": 3, "2023-11-17": 4}
-    assert table.scan(tag="2023-11-13").count() == 1 and ids(table) == [3, 4]
+    assert table.scan(tag="2023-11-13").to_arrow().num_rows == 1 and ids(table) == [3, 4]
 
 
 def test_between_tags_the_clock_alone_is_asked(store, clock):
@@ -124,6 +124,17 @@ def test_the_first_commit_after_a_rollback_of_another_process_makes_its_tag(stor
     assert tags(table) == dict(zip(names, range(1, left + 2), strict=True))
 
 
+def test_an_automatic_tag_that_somebody_deleted_is_not_made_again(store, clock):
+    table = created(store, clock, (), **BY_CLOCK, **{"tag.creation-period": "hourly"})
+    for number in range(3):
+        table.write_arrow(rows(number))
+        clock.seconds += HOUR
+    table.delete_tag("2023-11-14 00")
+    for process in (opened(store, clock), table):
+        process.write_arrow(rows(9))
+        assert tags(table) == {"2023-11-13 23": 1, "2023-11-14 01": 3, "2023-11-14 02": 4}
+
+
 def test_the_newest_automatic_tags_stay_and_those_by_hand(store, clock):
     options = {**BY_WATERMARK, **FEW, "tag.num-retained-max": "2", "tag.create-success-file": "true"}
     table = created(store, clock, **options)
@@ -132,7 +143,7 @@ def test_the_newest_automatic_tags_stay_and_those_by_hand(store, clock):
     for hours in range(1, 6):
         table.write_arrow(rows(hours), watermark=MIDNIGHT + hours * HOUR * 1000)
     assert tags(table) == {"2023-11-14 03": 5, "2023-11-14 04": 6, "mine": 1}
-    assert [table.scan(tag=name).count() for name in tags(table)] == [5, 6, 1]
+    assert [table.scan(tag=name).to_arrow().num_rows for name in tags(table)] == [5, 6, 1]
     found = sorted(status.name for status in store.list(f"{PATH}/tag/tag-success-file"))
     assert found == ["2023-11-14 03_SUCCESS", "2023-11-14 04_SUCCESS", "mine_SUCCESS"]
     said = json.loads(store.get(f"{PATH}/tag/tag-success-file/mine_SUCCESS"))
@@ -167,6 +178,35 @@ def test_tags_expire_by_commits(store, clock):
     clock.seconds += DAY / 2
     table.write_arrow(rows(2))
     assert list(tags(table)) == ["2023-11-14"]
+
+
+def test_tags_that_end_are_looked_for_once_a_minute_and_when_one_of_them_ends(store, clock):
+    created(store, clock, ()).write_arrow(rows(0))
+    counting = CountingStore(store)
+    table = opened(counting, clock)
+    table.create_tag("long", retain=timedelta(days=9))
+    table.create_tag("brief", retain=timedelta(seconds=30))
+    looks, listing = [], ("list", f"{PATH}/tag")
+    for second in range(10, 120, 10):
+        clock.seconds += 10
+        before = counting.paths.count(listing)
+        table.write_arrow(rows(second))
+        looks += [second] if counting.paths.count(listing) > before else []
+    assert (looks, list(tags(table))) == ([10, 40, 100], ["long"])
+
+
+def test_where_the_store_tells_no_times_a_tag_that_another_process_replaced_ends_at_its_new_time(store, clock):
+    table = created(Timeless(store), clock, ())
+    table.write_arrow(rows(1))
+    table.create_tag("brief", retain=timedelta(minutes=9))
+    clock.seconds += 60
+    table.write_arrow(rows(2))
+    size = store.stat(f"{PATH}/tag/tag-brief").size_bytes
+    opened(store, clock).replace_tag("brief", 1, retain=timedelta(minutes=3))
+    assert store.stat(f"{PATH}/tag/tag-brief").size_bytes == size, "only the content tells"
+    clock.seconds += 4 * 60
+    table.write_arrow(rows(3))
+    assert tags(table) == {}
 
 
 def test_tags_that_do_not_expire_by_time(store, clock):
@@ -261,7 +301,7 @@ def test_whatever_fails_the_next_commit_goes_on(every):
     def check(store, outcome):
         left = opened(store, clock)
         for name in tags(left):
-            assert left.scan(tag=name).count() == tags(left)[name]
+            assert left.scan(tag=name).to_arrow().num_rows == tags(left)[name]
         left.write_arrow(rows(10), watermark=MIDNIGHT + 4 * HOUR * 1000)
         assert left.snapshot().id in (5, 6)
         left.write_arrow(rows(11), watermark=MIDNIGHT + 5 * HOUR * 1000)

@@ -11,7 +11,14 @@ from unit.public import KEYED
 
 from paimon_py import Catalog, PaimonError, UsageError
 from paimon_py.env import Env, SerialPool
-from paimon_py.maintain.cleanup.retention import FirstKept, Retention, first_kept, first_kept_changelog
+from paimon_py.maintain.cleanup.retention import (
+    FirstKept,
+    Lasting,
+    Retention,
+    first_kept,
+    first_kept_changelog,
+    lasting_changes,
+)
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore
@@ -64,6 +71,17 @@ def test_the_first_changelog_that_stays(given, consumers, end):
     """Changelogs 1 to 10, each at its id times 100; the newest snapshot is 14."""
     found = first_kept_changelog(range(1, 11), 14, retention(**given), consumers, lambda number: number * 100)
     assert found.snapshot_id == end
+
+
+@pytest.mark.parametrize(
+    ("name", "same", "longer"),
+    [("num-retained.min", "10", "11"), ("num-retained.max", "20", "21"), ("time-retained", "2 h", "7200001 ms")],
+)
+@pytest.mark.parametrize(("producer", "kept"), [("none", Lasting.WRITTEN), ("input", Lasting.CHANGELOG)])
+def test_changelogs_that_are_retained_as_long_as_snapshots_go_with_them(name, same, longer, producer, kept):
+    options = {"snapshot.num-retained.max": "20", "snapshot.time-retained": "2 h", "changelog-producer": producer}
+    assert lasting_changes({**options, f"changelog.{name}": same}) is Lasting.NOTHING
+    assert lasting_changes({**options, f"changelog.{name}": longer}) is kept
 
 
 def test_the_reason_is_named():
@@ -272,4 +290,4 @@ def test_directories_that_become_empty_go_if_the_table_says_so(tmp_path, cleans)
     there = {"p=1", "p=1/q=1", "p=1/q=1/bucket-0", "p=2"}
     assert left == (there if cleans else there | {"p=1/q=2", "p=1/q=2/bucket-0", "p=2/q=1", "p=2/q=1/bucket-0"})
     table.write_arrow(pa.table({"p": [1], "q": [2], "k": [1]}, schema=columns))
-    assert table.scan().count() == 2
+    assert table.scan().to_arrow().num_rows == 2

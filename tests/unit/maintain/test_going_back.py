@@ -191,5 +191,6 @@ def test_a_rollback_keeps_the_changelogs_up_to_its_target(target, left):
     assert table._root.changelogs.ids() == [1, 2, 3]
     table.rollback_to(target)
     assert table._root.changelogs.ids() == left
+    assert int(store.get(f"{PATH}/changelog/LATEST")) == left[-1]
     steps = iter(table.stream(from_="earliest").poll, None)
     assert [step.to_arrow()["k"].to_pylist() for step in steps] == [[n] for n in range(1, table.snapshot().id + 1)]

@@ -38,7 +38,7 @@ def test_a_purge_goes_on_after_a_deletion_of_a_branch_that_ended_in_the_middle(p
     assert world.table.branches() == []
     world.table.purge_files()
     assert world.store.list(f"{PATH}/branch") == []
-    assert world.table.scan().count() == 0
+    assert world.table.scan().to_arrow().num_rows == 0
     with pytest.raises(BranchNotFoundError):
         world.table.delete_branch("b")
 
@@ -70,7 +70,7 @@ def test_a_branch_can_be_made_again_after_the_call_ended_in_the_middle(part):
     world.plant(f"{BRANCH}/{TEMPORARY}")
     left_of_branch(world, *kept)
     assert world.table.branches() == []
-    assert world.table.create_branch("b", from_=last).scan().count() == world.table.scan().count()
+    assert world.table.create_branch("b", from_=last).scan().to_arrow().num_rows == world.table.scan().to_arrow().num_rows
 
 
 def test_marks_of_consumers_that_are_gone_and_files_that_never_became_complete_go():

@@ -91,8 +91,34 @@ def lived():
     for number in range(1, 4):
         table.write_arrow([{"k": number}])
     table.create_tag("a", 1)
+    table.compact(full=True)
     table.expire_snapshots(retain_min=1, retain_max=1)
     return store
+
+
+def opened(store):
+    return Catalog(store, "/w").table("d.t")
+
+
+class RenamingBeforeDeletes:
+    """A store on which another process renames the tag `a` right before it is deleted."""
+
+    def __init__(self, store):
+        self.store = store
+
+    def __getattr__(self, verb):
+        return getattr(self.store, verb)
+
+    def delete(self, path):
+        if path.endswith("/tag/tag-a") and names(opened(self.store)) == ["a"]:
+            opened(self.store).rename_tag("a", "b")
+        self.store.delete(path)
+
+
+def test_a_tag_that_is_renamed_while_it_is_deleted_keeps_its_files():
+    store = lived()
+    opened(RenamingBeforeDeletes(store)).delete_tag("a")
+    assert names(opened(store)) == ["b"] and rows(opened(store), "b") == [1]
 
 
 VERBS = {"rename": lambda table: table.rename_tag("a", "b"), "replace": lambda table: table.replace_tag("a")}
@@ -102,9 +128,6 @@ VERBS = {"rename": lambda table: table.rename_tag("a", "b"), "replace": lambda t
 def test_wherever_the_store_fails_the_call_can_be_repeated(verb):
     """Before, in between and afterwards every tag can be read."""
     original = lived()
-
-    def opened(store):
-        return Catalog(store, "/w").table("d.t")
 
     def check(store, outcome):
         seen = {tag.name: rows(opened(store), tag.name) for tag in opened(store).tags()}

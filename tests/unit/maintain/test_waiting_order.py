@@ -127,6 +127,17 @@ def test_the_later_commit_is_newer_whatever_the_clocks_say(clocks, expired):
     assert [row["v"] for row in state(table)] == ["v1"]
 
 
+def test_files_as_old_as_the_last_one_of_other_writers_are_ordered_by_their_commits(monkeypatch):
+    store = store_with()
+    for owner, value in (("z", "v0"), ("y", "v1"), ("x", "v2")):
+        as_java(monkeypatch, lambda o=owner, v=value: opened(store, o).write_arrow(rows(1, [1], v)))
+    opened(store, "ours").write_arrow(rows(1, [2], "v3"))
+    table = opened(store, "compacts")
+    assert times(table).count(order(table).since_millis) == 3
+    table.compact()
+    assert [row["v"] for row in state(table)] == ["v2", "v3"]
+
+
 @pytest.mark.parametrize("zones", [(9 * HOUR, 0), (0, -8 * HOUR), (2 * HOUR, HOUR)])
 def test_zones_of_writers_do_not_count(zones):
     """Times of files are those of a clock on the wall; the last case is the end of summer."""

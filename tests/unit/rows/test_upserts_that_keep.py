@@ -318,6 +318,15 @@ def test_a_row_that_is_deleted_meanwhile_is_new(catalog, beside):
     assert row(table, 1) == {"p": 1, "k": 1, "a": 50, "b": None, "g": None}
 
 
+def test_a_row_of_a_table_that_is_overwritten_meanwhile_is_looked_up_again(catalog, beside):
+    """Such a commit does not tell which keys it changed."""
+    table = make(catalog)
+    beside.append(lambda: reopened(table).write_arrow([{"p": 1, "k": 1, "a": 1, "b": "theirs", "g": 3}], overwrite={}))
+    assert table.upsert([{"p": 1, "k": 1, "a": 50}, {"p": 1, "k": 3, "a": 51}]).updated == 1
+    assert row(table, 1) == {"p": 1, "k": 1, "a": 50, "b": "theirs", "g": 3}
+    assert row(table, 3) == {"p": 1, "k": 3, "a": 51, "b": None, "g": None}
+
+
 def test_who_is_overtaken_every_time_is_told_and_leaves_nothing(catalog, beside):
     table = make(catalog)
     other = reopened(table)

@@ -283,6 +283,18 @@ def test_a_diff_makes_one_state_of_another(catalog, kind):
         assert found == states[b], (a, b)
 
 
+def test_a_diff_sees_rows_that_only_deletion_vectors_took_away(catalog):
+    """The file is the same in both states, and nothing else has its keys."""
+    table = made(catalog, partition_by=(), primary_key=("k",), bucket="1", **{"deletion-vectors.enabled": "true"})
+    write(table, [row(1, k, "a") for k in range(9)])
+    table.compact(full=True)
+    before, names = table.snapshot().id, [file.name for split in table.scan().splits() for file in split.files]
+    write(table, [row(1, k, None, "-D") for k in (3, 5)])
+    table.compact()
+    assert [file.name for split in table.scan().splits() for file in split.files] == names
+    assert sorted(rows(table.changes(before, mode="diff", columns=["k"]))) == [(3, "-D"), (5, "-D")]
+
+
 def test_a_diff_sees_through_other_numbers_of_buckets(catalog):
     table = made(catalog)
     write(table, [row(p, k, "a") for p in (1, 2) for k in range(20)])

@@ -13,6 +13,7 @@ from unit.scan.build import opened, table
 
 from paimon_py import AddColumn, col
 from paimon_py.scan.explain import RowGroups
+from paimon_py.scan.measure import ScanMeter
 
 FORMATS = ["parquet", "orc", "avro"]
 FIELDS = [("k", "INT NOT NULL"), ("v", "BIGINT"), ("s", "STRING"), ("pos", "ROW<x INT, y STRING>")]
@@ -95,6 +96,15 @@ def test_row_groups_are_those_of_the_files_and_skipped_ones_are_not_read(file_fo
         assert found.rows_read == found.rows_merged == groups[1][hit]
         text = str(made.scan(where="k >= 6700 AND k < 6710").explain())
         assert f"row groups 1 of {len(groups[1])} read, skipped: statistics {len(groups[1]) - 1}" in text
+
+
+def test_row_groups_of_all_ranges_of_rows_count():
+    options = {**APPEND, "row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    made = filled("parquet", options, [batch(range(0, 100)), batch(range(100, 200))])
+    made.update("k > 50", {"v": 7})
+    (split,) = made.scan().splits()
+    assert [section.aligned for section in split.sections] == [True, True] and len(split.files) == 4
+    assert agreed(made.scan()).row_groups == RowGroups(all=4)
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
@@ -244,6 +254,16 @@ class Told(io.BytesIO):
         found = super().read(size)
         self.log.append(len(found))
         return found
+
+
+def test_files_that_nothing_else_explains_were_left_to_the_limit():
+    meter = ScanMeter()
+    meter.files_opened, meter.files_by_index, meter.files_by_key = 1, 20, 300
+    meter.files_by_metadata, meter.files_by_order = 4_000, 50_000
+    found = meter.analysis(files=654_321, rows_returned=0)
+    assert found.files_by_limit == 600_000
+    assert (found.files_opened, found.files_by_index, found.files_by_key) == (1, 20, 300)
+    assert (found.files_by_metadata, found.files_by_order) == (4_000, 50_000)
 
 
 def test_bytes_are_those_that_the_store_hands_out():

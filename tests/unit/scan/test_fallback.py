@@ -93,6 +93,9 @@ def test_splits_travel_and_say_of_which_branch_they_are():
     assert sorted(split.branch for split in splits) == ["b", "main"]
     far, there = pickle.loads(pickle.dumps(scan)), [Split.from_bytes(bytes(split)) for split in splits]
     assert sorted(pair for split in there for pair in pairs(far.read(split))) == [(1, "a"), (11, "b")]
+    table.branch("b").alter(SetOption("write-only", "true"))
+    with pytest.raises(UsageError, match="schema 0 of branch 'b', this scan those of schema 1 of 'b'"):
+        table.scan().read(next(split for split in splits if split.branch == "b")).read_all()
     with pytest.raises(UsageError, match="of branch 'b', this scan those of schema 2 of 'main'"):
         table.alter(RemoveOption(FALLBACK))
         table.scan(options={}).read(next(split for split in splits if split.branch == "b"))

@@ -180,6 +180,10 @@ def test_files_are_chosen_by_the_local_time_that_they_store(zone, tmp_path, monk
             for name in ("scan.file-creation-time-millis", "scan.creation-time-millis"):
                 counts = [table.scan(options={name: str(made + shift * 3_600_000)}).count() for shift in (-1, 1)]
                 assert counts == [1, 0]
+            (entry,) = [entry for manifest in table.snapshot().manifests() for entry in manifest.entries()]
+            written = entry.file.creation_time_millis - time.localtime().tm_gmtoff * 1000
+            counts = [table.scan(options={"scan.file-creation-time-millis": str(written + shift)}).count() for shift in (-1, 0, 1)]
+            assert counts == [1, 1, 0]
         finally:
             patch.undo()
             time.tzset()

@@ -230,6 +230,14 @@ def test_some_options_cannot_change_once_there_is_data(wrong):
         change(wrong, data=True, **{"ignore-delete": "true"})
 
 
+@pytest.mark.parametrize("name", ["ignore-delete", "ignore-update-before"])
+def test_rows_of_some_kinds_may_be_ignored_from_now_on_but_not_only_until_now(name):
+    assert change(SetOption(name, "true"), data=True).options[name] == "true"
+    for back in (SetOption(name, "false"), RemoveOption(name)):
+        with pytest.raises(OptionError, match="from true to false"):
+            change(back, data=True, **{name: "true"})
+
+
 def test_options_can_be_set_to_what_they_are_and_buckets_can_grow():
     changed = change(
         SetOption("bucket", "4"),

@@ -105,6 +105,14 @@ def test_with_at_least_once_the_slowest_step_counts(table):
     assert table.consumers() == [Consumer("c", 5)]
 
 
+@pytest.mark.parametrize("order", [(3, 2, 1, 0), (1, 3, 0, 2), (0, 3, 2, 1)])
+def test_with_at_least_once_nothing_is_left_after_all_steps_in_any_order(table, order):
+    found = steps(table, from_=1, options={"consumer.mode": "at-least-once"})
+    for number in order:
+        found[number].acknowledge()
+    assert table.consumers() == [Consumer("c", 5)]
+
+
 def test_a_step_is_acknowledged_in_another_process(table):
     first, second, *_ = steps(table, from_=1)
     pickle.loads(pickle.dumps(second)).acknowledge()

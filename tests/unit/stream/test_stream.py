@@ -18,6 +18,8 @@ from paimon_py.errors import OptionError, StorageError
 from paimon_py.spec.layout import snapshot_path
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER
 from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.storage.store import FileMissingError
+from paimon_py.testing.counting_store import CountingStore
 from paimon_py.testing.fault_store import FaultStore
 
 MILLIS = 1_700_000_000_000
@@ -93,9 +95,9 @@ def test_a_stream_that_ends_later_waits_for_its_end(life):
     life._root.env.clock = clock
     assert [step.snapshot_id for step in life.stream(from_=2, until=4)] == [2, 3, 4]
     assert clock.waits == [10.0]
-    later = life.stream(from_="latest", until=datetime.fromtimestamp(MILLIS / 1000 + 35, timezone.utc))
-    assert list(later) == []
-    assert clock.waits == [10.0] * 4
+    for seconds, waits in ((30, 4), (49.999, 5)):
+        assert list(life.stream(from_="latest", until=at(seconds))) == []
+        assert clock.waits == [10.0] * waits, "a commit of the same millisecond may still come"
 
 
 def test_a_step_has_a_useful_repr(life):
@@ -284,6 +286,34 @@ def test_a_stream_continues_if_only_snapshots_that_it_has_read_expired(life):
     expire(life, 1, 2)
     assert all_rows(stream) == [THIRD]
     assert all_rows(again(life).stream(from_=position)) == [THIRD]
+
+
+class ActsAfterAMiss(CountingStore):
+    """A store on which another process acts once, right after a snapshot was not there yet."""
+
+    def __init__(self, store, act):
+        super().__init__(store)
+        self._act = act
+
+    def get(self, path):
+        try:
+            return super().get(path)
+        except FileMissingError:
+            act, self._act = self._act, lambda: None
+            act()
+            raise
+
+
+def test_a_snapshot_that_comes_while_its_predecessor_expires_is_read(life):
+    stream = life.stream(from_=3)
+    assert rows(stream.poll()) == THIRD
+
+    def act():
+        write(again(life), (9, "z"))
+        expire(life, 1, 2, 3)
+
+    life._root.snapshots._store = ActsAfterAMiss(life._root.store.store, act)
+    assert [rows(step) for step in (stream.poll(), stream.poll()) if step is not None] == [[(9, "z", "+I")]]
 
 
 @pytest.mark.parametrize("start", [1, "earliest", at(0), at(5)], ids=str)

@@ -9,6 +9,7 @@ from paimon_py.commit.changes import Changes
 from paimon_py.commit.reassign_sequences import renumber
 from paimon_py.errors import SchemaError, StorageError, UsageError
 from paimon_py.metadata.open_table import OpenTable
+from paimon_py.spec.bucket_mode import counts_anew
 from paimon_py.spec.data_file import EMPTY_ROW
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.store_spill import StoreSpill
@@ -418,6 +419,15 @@ def test_a_renumbering_that_fails_keeps_the_old_files():
     with pytest.raises(StorageError):
         renumber(OpenTable(root, schema), bucket, 5)
     assert [path.rsplit("/", 1)[1] for path in data_files(root)] == [bucket.written.added[0].name]
+
+
+@pytest.mark.parametrize(
+    ("write_only", "compacts", "anew"),
+    [("true", None, True), ("false", None, False), ("false", False, True), ("true", True, False)],
+)
+def test_a_writer_that_does_not_compact_counts_anew_whatever_the_table_says(write_only, compacts, anew):
+    options = {"bucket-key": "n", "bucket-append-ordered": "false", "write-only": write_only}
+    assert counts_anew(append(bucket="1", **options), compacts=compacts) is anew
 
 
 def test_writers_of_unordered_buckets_that_nobody_compacts_count_from_zero():
