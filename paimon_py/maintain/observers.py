@@ -1,6 +1,6 @@
 """Notifies observers of a table after each commit, change of tags, or move of the history.
 
-Observers of the program (`Catalog.register_observer`) are called first, then the Iceberg metadata are written.
+Observers of the program (`Catalog.register_observer`) are called first, then the Iceberg metadata is written.
 
 Observers run after the change is final. A failing observer does not undo it: its failure is a warning, and a string in
 the result of the operation.
@@ -144,7 +144,7 @@ def _notify_one(root: TableRoot, what: str, tell: Callable[[], tuple[str, ...]])
     except _FAILURES as error:
         shown = str(error) if isinstance(error, PaimonError) else f"{type(error).__name__}: {error}"
         said = (
-            f"{what}, but the Iceberg metadata were not published: {shown}; the next commit or"
+            f"{what}, but the Iceberg metadata was not published: {shown}; the next commit or"
             " table.publish_iceberg() makes good for it",
         )
     for text in said:

@@ -36,7 +36,7 @@ class TableIceberg(TableVerbs):
             UsageError: the table does not write Iceberg metadata, is empty, or is a branch.
             UnsupportedError: the options ask for a type or an authentication that is not available.
             AlreadyExistsError: the Iceberg catalog has another table of this name.
-            StorageError, CorruptionError: the metadata are either unchanged or the new ones; or their catalog cannot be
+            StorageError, CorruptionError: the metadata is either unchanged or new; or their catalog cannot be
                 told of them.
         """
         from paimon_py.iceberg.publication import IcebergPublisher
