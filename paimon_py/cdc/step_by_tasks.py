@@ -32,7 +32,7 @@ from paimon_py.commit.uncommitted import discard, discarding_on_failure
 from paimon_py.distributed.routing import writers_of
 from paimon_py.executors.executor import Executor, run_tasks
 from paimon_py.executors.job import Job
-from paimon_py.maintain.observers import observed_again
+from paimon_py.maintain.observers import notify_again
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.schema import TableSchema
@@ -113,7 +113,7 @@ class StepByTasks:
         for name, table in self._tables.items():
             known = committed_before(table._open_table, label)
             if known is not None:
-                observed_again(table._open_table, known)
+                notify_again(table._open_table, known)
             elif bucket_mode(table.schema) is BucketMode.CROSS_PARTITION:
                 moving[name] = [parcel.data for parcel in parcels[name]]
             else:

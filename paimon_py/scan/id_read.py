@@ -22,7 +22,7 @@ from paimon_py.lsm.same_values import same_values
 from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.bag_read import BATCH_ROWS, HASH, STATE, HashParts, HeldRows, mark_rows, memory_limit
+from paimon_py.scan.bag_read import BATCH_ROWS, HASH, STATE, DeferredRows, HashParts, mark_rows, memory_limit
 from paimon_py.scan.blob_values import BlobValues
 from paimon_py.scan.diff_read import ReadRun
 from paimon_py.scan.request import Request, ids_only, keep
@@ -58,7 +58,7 @@ def read_id_difference(
         yield from _difference(batches, wanted, blobs)
 
     shown = _Shown(root, request)
-    with HeldRows(place, limit) as held:
+    with DeferredRows(place, limit) as held:
         for found, kinds in HashParts(place, limit, compare).differences(rows):
             batch = found.drop_columns([STATE.name, HASH.name]).append_column(ROW_KIND_FIELD, texts_of(kinds))
             if kinds[0] in (DELETE, UPDATE_BEFORE):

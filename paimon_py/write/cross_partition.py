@@ -84,7 +84,7 @@ class CrossPartitionRouting(Routing):
         self._values: list[pa.Array] = []
         self._writer = table.root.env.ids.uuid()
         self._follower = KeyFollower(_base(self._writer, snapshot))
-        self._chronicle = SnapshotLog(table.root)
+        self._snapshot_log = SnapshotLog(table.root)
         self._is_loaded = snapshot is None
         self._end: str | None = None
 
@@ -124,7 +124,7 @@ class CrossPartitionRouting(Routing):
         Raises: StorageError
         """
         if self.keys.files:
-            self._follower.advance(self._chronicle, self._root.snapshots.latest())
+            self._follower.advance(self._snapshot_log, self._root.snapshots.latest())
         return list(changes)
 
     def hand_over(self, changes: Changes) -> None:
