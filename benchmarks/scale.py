@@ -5,7 +5,7 @@ both beside 1x of the way before. With `--spark` also "tree": CPU of the whole t
 that does nothing with its work, beside 1x of the same way.
 
 - "function": how work travelled before, that of all tasks within the function which each task gets.
-- "rows": how it travels now, each task's bytes as a row to the one task (`paimon_py.spark.handing`).
+- "rows": how it travels now, each task's bytes as a row to the one task (`paimon_py.spark.task_rows`).
 - "compact": tasks of 13.8 kB, as `compact_spark` hands out for twenty runs in a bucket.
 - "read": a split of one small file for each task, as `convert_to_spark` hands out.
 """
@@ -28,12 +28,12 @@ from paimon_py import Catalog, Schema, Table
 from paimon_py.compaction.compact import COMPACT
 from paimon_py.executors import Job
 from paimon_py.metadata.open_table import OpenTable
-from paimon_py.spark import convert, executor, handing, jobs
+from paimon_py.spark import convert, executor, jobs, task_rows
 
 TASK_BYTES = 13_800
 """Size of a compaction task of twenty runs."""
 FACTORS = (1, 4, 16)
-WAYS = {"function": 1 << 40, "rows": handing.WITHIN_BYTES}
+WAYS = {"function": 1 << 40, "rows": task_rows.WITHIN_BYTES}
 Handle = Callable[[Iterable[bytes]], Iterator[Any]]
 
 
@@ -71,7 +71,7 @@ def grown(step: str, way: str, handle: Handle, work: bytes, tasks: int) -> Growt
     for factor in FACTORS:
         items = [bytes(bytearray(work)) for _ in range(tasks * factor)]
         within = way == "function"
-        data = cloudpickle.dumps(handing._InlineWork(items, handle) if within else handing._RowWork(handle))
+        data = cloudpickle.dumps(task_rows._InlineWork(items, handle) if within else task_rows._RowWork(handle))
         sizes.append(len(data) + (0 if within else len(work)))
         found = []
         for _ in range(5):
@@ -91,18 +91,18 @@ def nothing(items: Iterable[bytes]) -> Iterator[bytes]:
 def tree(spark: Any, way: str, work: bytes, tasks: int) -> tuple[float, ...]:
     """CPU of the tree of processes for each task of a job, at each factor: the second of two runs."""
     costs = []
-    before, handing.WITHIN_BYTES = handing.WITHIN_BYTES, WAYS[way]
+    before, task_rows.WITHIN_BYTES = task_rows.WITHIN_BYTES, WAYS[way]
     try:
         for factor in FACTORS:
             items = [bytes(bytearray(work)) for _ in range(tasks * factor)]
             for _ in range(2):
                 begun = cpu_of_tree()
-                frame, handed = handing.hand_out(spark, items, nothing)
+                frame, handed = task_rows.send_work(spark, items, nothing)
                 assert len(jobs.gather(frame, handed)) == len(items), "work was lost"
                 cost = (cpu_of_tree() - begun) / len(items)
             costs.append(cost)
     finally:
-        handing.WITHIN_BYTES = before
+        task_rows.WITHIN_BYTES = before
     return tuple(costs)
 
 

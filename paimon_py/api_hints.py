@@ -207,11 +207,11 @@ class ApiHints:
 
 def unknown_attribute(owner: type, name: str) -> str:
     """The message for an attribute that instances of a class do not have."""
-    told = f"{owner.__name__!r} object has no attribute {name!r}"
+    reason = f"{owner.__name__!r} object has no attribute {name!r}"
     if name.startswith("_"):
-        return told
+        return reason
     known = [each for each in dir(owner) if not each.startswith("_")]
-    return told + _advice(ATTRIBUTES.get(owner.__name__, {}).get(name), name, known)
+    return reason + _advice(ATTRIBUTES.get(owner.__name__, {}).get(name), name, known)
 
 
 def no_items(owner: type) -> str:
@@ -246,8 +246,8 @@ def explains_arguments(change: C) -> C:
             ways = [beside.get(name) or CHANGES.get(name, "") for name in kwargs if name not in known]
             fit = [way for way in ways if way.partition("=")[0] in known or way in beside.values()]
             advice = "".join(f"; write {way}" for way in fit)
-            told = str(error).replace(".__init__()", "()")
-            error.args = (f"{told}{advice}; arguments: {', '.join(known) or 'none'}",)
+            reason = str(error).replace(".__init__()", "()")
+            error.args = (f"{reason}{advice}; arguments: {', '.join(known) or 'none'}",)
             raise
 
     change.__init__ = __init__  # type: ignore[misc]

@@ -1,6 +1,6 @@
 """Checks of outside input: bytes of metadata files, arguments of callers, calls of public methods.
 
-No raw Python error leaves the package. The cause stays chained, so that a bug here can be told from a damaged file.
+No raw Python error leaves the package. The cause stays chained, so that a bug can be distinguished from a damaged file.
 """
 
 from __future__ import annotations

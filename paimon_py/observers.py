@@ -69,7 +69,7 @@ class Observers:
                 meter.count_call(operation, seconds, size_bytes, outcome)
             except Exception as error:  # noqa: BLE001 - foreign code: the outcome of the call stands
                 self._meters = tuple(one for one in self._meters if one is not meter)
-                GENERAL.warning("%s failed and is told of no more calls: %s", type(meter).__name__, error)
+                GENERAL.warning("%s failed and receives no more calls: %s", type(meter).__name__, error)
 
     def report(self, event: TableEvent) -> tuple[str, ...]:
         """Call all observers with an event, one after the other; returns a message for each that failed."""

@@ -165,7 +165,7 @@ class Catalog(
             raise UsageError(f"database name {name!r} must not contain a dot: its tables could not be named")
         database = Database(name, location, comment, as_mapping("options", options))
         if not self._metastore.create_database(database) and not exist_ok:
-            raise AlreadyExistsError(f"database {name!r} exists already")
+            raise AlreadyExistsError(f"database {name!r} already exists")
 
     def databases(self) -> list[str]:
         """Names of all databases, sorted. Cost: one list of the warehouse, or one request to the metastore."""
@@ -243,7 +243,7 @@ class Catalog(
             self._report("create", name, root.path)
             return Table(root, first if root.registration is None else root.schemas.latest(), name)
         if not exist_ok:
-            raise AlreadyExistsError(f"table {name!r} exists already", table=name)
+            raise AlreadyExistsError(f"table {name!r} already exists", table=name)
         return self.table(name)
 
     def tables(self, database: str) -> list[str]:

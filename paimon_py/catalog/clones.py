@@ -98,4 +98,4 @@ def _publish_iceberg(table: Table) -> None:
     try:
         table.publish_iceberg()
     except PaimonError as error:
-        warn(f"{table.name} was cloned, but its Iceberg metadata were not published: {error}")
+        warn(f"{table.name} was cloned, but its Iceberg metadata was not published: {error}")

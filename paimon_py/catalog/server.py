@@ -67,7 +67,7 @@ class CatalogServer(CatalogVerbs):
         if shown_url(path) != path:
             raise UsageError(f"the URL of a table must not contain a password or a query: {shown_url(path)}")
         if not server.register_table(full, path):
-            raise AlreadyExistsError(f"table {name!r} exists already", table=name)
+            raise AlreadyExistsError(f"table {name!r} already exists", table=name)
         return self.table(name)
 
     def table_by_id(self, table_id: str) -> Table:

@@ -91,7 +91,7 @@ class CatalogViewsAndFunctions(CatalogVerbs):
         )
         self._require_database(full.database)
         if not keeper.create_view(full, view) and not exist_ok:
-            raise AlreadyExistsError(f"view {name!r} exists already", table=name)
+            raise AlreadyExistsError(f"view {name!r} already exists", table=name)
 
     def alter_view(self, name: str, *changes: ViewChange) -> CatalogView:
         """Apply changes to a view: SetOption, RemoveOption, UpdateComment, AddDialect, UpdateDialect, DropDialect.
@@ -186,7 +186,7 @@ class CatalogViewsAndFunctions(CatalogVerbs):
         )
         self._require_database(full.database)
         if not keeper.create_function(full, function) and not exist_ok:
-            raise AlreadyExistsError(f"function {name!r} exists already", table=name)
+            raise AlreadyExistsError(f"function {name!r} already exists", table=name)
 
     def alter_function(self, name: str, *changes: FunctionChange) -> CatalogFunction:
         """Apply changes to a function: options, comment, and definitions.

@@ -12,7 +12,7 @@ from paimon_py.cdc.target_tables import FittedTable
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.commit import committed_before
 from paimon_py.commit.uncommitted import discard, discarding_on_failure
-from paimon_py.maintain.observers import observed_again
+from paimon_py.maintain.observers import notify_again
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
@@ -70,7 +70,7 @@ class StepTargets:
             if known is None:
                 found.append(name)
             else:
-                observed_again(table._open_table, known)
+                notify_again(table._open_table, known)
         return found
 
     def is_moving(self, name: str) -> bool:

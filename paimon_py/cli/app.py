@@ -13,12 +13,12 @@ import pyarrow as pa
 from click.shell_completion import get_completion_class
 
 import paimon_py
-from paimon_py.cli.bring import import_files
 from paimon_py.cli.care import branch, compact, expire, tag
 from paimon_py.cli.cleaning import doctor, orphans
 from paimon_py.cli.definitions import alter, create, drop
 from paimon_py.cli.history import consumers, history, rollback
 from paimon_py.cli.iceberg import iceberg
+from paimon_py.cli.import_files import import_files
 from paimon_py.cli.listings import files, list_tables, partitions, show, show_schema, snapshots
 from paimon_py.cli.load import load
 from paimon_py.cli.output import on_one_line
@@ -26,7 +26,7 @@ from paimon_py.cli.query import sql
 from paimon_py.cli.read import diff, head, tail
 from paimon_py.cli.report import report
 from paimon_py.cli.service import care
-from paimon_py.cli.talk import shown_log
+from paimon_py.cli.terminal import shown_log
 from paimon_py.cli.top import top
 from paimon_py.cli.tree import tree
 from paimon_py.cli.words import in_commands
@@ -158,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None and sys.argv[1:2] == [care.name]:
         restart_frugally(environment())
-    _speak_plainly()
+    _set_encodings()
     try:
         with _short_warnings():
             code = commands.main(arguments, prog_name=NAME, complete_var=_COMPLETE, standalone_mode=False)
@@ -177,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _speak_plainly() -> None:
+def _set_encodings() -> None:
     """Write UTF-8 to files and pipes, whatever the locale; show characters that a terminal lacks as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

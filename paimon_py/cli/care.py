@@ -12,7 +12,7 @@ import pyarrow as pa
 from paimon_py import ExpiredSnapshots, Table, col
 from paimon_py.cli.output import in_utc, show_record, show_table, takes_format
 from paimon_py.cli.sizes import count_text
-from paimon_py.cli.talk import ask, progress, takes_yes
+from paimon_py.cli.terminal import ask, progress, takes_yes
 from paimon_py.cli.values import age, age_or_moment, partition, state, takes_table, typed_partition
 from paimon_py.cli.words import in_commands
 
@@ -21,8 +21,8 @@ _TAGS = ["tag_name", "snapshot_id", "commit_time", "record_count", "create_time"
 
 @click.command()
 @takes_table
-@click.option("--full", is_flag=True, help="Merge everything, even if there is little to merge.")
-@click.option("--partition", "-p", "chosen", type=partition, multiple=True, metavar="KEY=VALUE,…", help="Only this.")
+@click.option("--full", is_flag=True, help="Merge all files of every bucket.")
+@click.option("--partition", "-p", "chosen", type=partition, multiple=True, metavar="KEY=VALUE,…", help="Partition.")
 @click.option("--where", help="Only partitions that match, such as \"month > 3\".")
 @takes_format
 def compact(table: Table, full: bool, chosen: tuple[dict[str, str], ...], where: str | None, form: str) -> None:
@@ -43,7 +43,7 @@ def compact(table: Table, full: bool, chosen: tuple[dict[str, str], ...], where:
 @takes_table
 @click.option("--retain-max", type=click.IntRange(1), help="Keep at most this many snapshots, whatever their age.")
 @click.option("--retain-min", type=click.IntRange(1), help="Keep at least this many of the newest snapshots.")
-@click.option("--older-than", type=age_or_moment, metavar="AGE|TIME", help="Expire the others if they are older.")
+@click.option("--older-than", type=age_or_moment, metavar="AGE|TIME", help="Expire only snapshots that are older.")
 @click.option("--max-deletes", type=click.IntRange(1), help="Expire at most this many snapshots.")
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted, and stop.")
 @takes_yes

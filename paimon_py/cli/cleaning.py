@@ -11,7 +11,7 @@ import pyarrow as pa
 from paimon_py import Finding, Table
 from paimon_py.cli.output import on_one_line, show_record, show_table, takes_format
 from paimon_py.cli.sizes import count_text
-from paimon_py.cli.talk import ask, progress, takes_yes
+from paimon_py.cli.terminal import ask, progress, takes_yes
 from paimon_py.cli.values import age_or_moment, takes_table
 from paimon_py.cli.words import in_commands
 from paimon_py.maintain.cleanup.expired import RemovedOrphans
@@ -36,12 +36,12 @@ def doctor(table: Table, deep: bool, form: str) -> None:
         show_table(pa.Table.from_pylist([msgspec.structs.asdict(one) for one in found], _FINDINGS), form)
         return
     for one in found:
-        _speak(one)
+        _print_finding(one)
     if not found:
         click.echo("nothing found: the table is healthy")
 
 
-def _speak(found: Finding) -> None:
+def _print_finding(found: Finding) -> None:
     """Print a finding in a few lines."""
     severity = click.style(found.severity, fg=_COLOURS.get(found.severity), bold=True)
     click.echo(f"{severity} {found.code}: {on_one_line(found.message)}")

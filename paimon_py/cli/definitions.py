@@ -24,7 +24,7 @@ from paimon_py import (
 )
 from paimon_py.cli.output import show_record, takes_format
 from paimon_py.cli.sizes import count_text
-from paimon_py.cli.talk import ask, takes_yes
+from paimon_py.cli.terminal import ask, takes_yes
 from paimon_py.cli.values import names, setting, table_name, takes_name, takes_place, takes_table
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field, RowType
@@ -53,10 +53,10 @@ def _column(text: str) -> Field:
 
 @click.command()
 @takes_name
-@click.option("--columns", type=_columns, required=True, metavar="COLUMNS", help="Names and types.")
-@click.option("--primary-key", "-k", "primary_key", type=names, metavar="A,B", help="Columns of the key.")
-@click.option("--partition-by", "-p", type=names, metavar="A,B", help="Columns of the partitions.")
-@click.option("--option", "table_options", multiple=True, type=setting, metavar="NAME=VALUE", help="Of the table.")
+@click.option("--columns", type=_columns, required=True, metavar="COLUMNS", help="Names and types of the columns.")
+@click.option("--primary-key", "-k", "primary_key", type=names, metavar="A,B", help="Columns of the primary key.")
+@click.option("--partition-by", "-p", type=names, metavar="A,B", help="Partition keys.")
+@click.option("--option", "table_options", multiple=True, type=setting, metavar="NAME=VALUE", help="Table option.")
 @click.option("--comment", help="Description of the table.")
 @click.option("--exist-ok", is_flag=True, help="Do nothing if the table exists.")
 @click.option(

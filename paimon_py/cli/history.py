@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from paimon_py import Table
 from paimon_py.cli.output import show_record, show_table, takes_format
-from paimon_py.cli.talk import ask, takes_yes
+from paimon_py.cli.terminal import ask, takes_yes
 from paimon_py.cli.values import state, takes_table
 
 _HISTORY = pa.schema([
@@ -24,7 +24,7 @@ _CONSUMERS = pa.schema([("name", pa.string()), ("next_snapshot_id", pa.int64()),
 
 @click.command()
 @takes_table
-@click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="The most commits.")
+@click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True, help="Maximum commits.")
 @takes_format
 def history(table: Table, limit: int, form: str) -> None:
     """Show the commits of a table, newest first: operation, added and deleted rows, files, user."""
@@ -50,7 +50,7 @@ def rollback(table: Table, target: int | str | datetime, yes: bool, form: str) -
     if not yes:
         latest = table.snapshot()
         table._target(target)  # raises an error before the question
-        ask(f"Take {table.location} back from snapshot {latest and latest.id} to {target}?", yes=yes)
+        ask(f"Roll back {table.location} from snapshot {latest and latest.id} to {target}?", yes=yes)
     show_record(msgspec.structs.asdict(table.rollback_to(target)), form)
 
 

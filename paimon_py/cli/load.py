@@ -16,7 +16,7 @@ import msgspec
 
 from paimon_py import BadRow, CommitResult, Table
 from paimon_py.cli.output import show_record, takes_format
-from paimon_py.cli.talk import progress
+from paimon_py.cli.terminal import progress
 from paimon_py.cli.values import takes_table
 
 _STDIN = "-"

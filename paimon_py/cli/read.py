@@ -20,7 +20,7 @@ _BLOBS = click.option(
     "--blobs", type=click.Choice(["refs", "bytes"]), default="refs", show_default=True,
     help="Show where BLOBs are stored and how large they are, or read them.",
 )  # fmt: skip
-_LIMIT = click.option("--limit", "-n", type=click.IntRange(0), default=20, show_default=True, help="The most rows.")
+_LIMIT = click.option("--limit", "-n", type=click.IntRange(0), default=20, show_default=True, help="Maximum rows.")
 
 
 @click.command()
@@ -51,7 +51,7 @@ def head(
     "--mode", type=click.Choice(["diff", "auto", "delta", "changelog"]), default="diff", show_default=True,
     help="One change per key, the rows that were written, or those of the changelog.",
 )  # fmt: skip
-@click.option("--limit", "-n", type=click.IntRange(0), help="The most rows.")
+@click.option("--limit", "-n", type=click.IntRange(0), help="Maximum number of rows.")
 @_COLUMNS
 @_WHERE
 @_BLOBS

@@ -11,7 +11,7 @@ from paimon_py import Catalog
 from paimon_py.cli.report_page import report_page
 from paimon_py.cli.report_values import report_tables
 from paimon_py.cli.sizes import count_text
-from paimon_py.cli.talk import progress
+from paimon_py.cli.terminal import progress
 from paimon_py.cli.values import takes_place
 from paimon_py.env import SystemClock
 
@@ -32,8 +32,8 @@ def report(warehouse: str, file: Path, databases: tuple[str, ...], options: Mapp
     catalog = Catalog.open(warehouse, options, create=False)
     chosen = databases or tuple(catalog.databases())
     names = [f"{database}.{table}" for database in chosen for table in catalog.tables(database)]
-    with progress("looking at") as told:
-        found = report_tables(catalog, names, told)
+    with progress("looking at") as on_progress:
+        found = report_tables(catalog, names, on_progress)
     file.write_text(report_page(catalog.warehouse, found, SystemClock().millis()), encoding="utf-8")
     sick = sum(bool(one.findings) or one.error is not None for one in found)
     click.echo(f"{file}: {count_text(len(found), 'table')}, {sick} with findings")

@@ -95,7 +95,7 @@ def _care(tables: Sequence[TableReport]) -> Iterator[str]:
              f"{one.gain.orphans:,} of {size_text(one.gain.orphan_bytes)}" if one.gain.orphans else ""]
             for one in gains
         )  # fmt: skip
-        names = ("table", "data files after compaction", "snapshots that expire", "files that go", "orphans")
+        names = ("table", "data files after compaction", "snapshots that expire", "files to delete", "orphans")
         yield _table(names, shown, right=(1, 2, 3, 4))
 
 

@@ -56,8 +56,10 @@ class TableReport(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
-def report_tables(catalog: Catalog, names: Sequence[str], told: Callable[[int, int, str], None]) -> list[TableReport]:
-    """Report on tables, the largest first; `told` is called after each."""
+def report_tables(
+    catalog: Catalog, names: Sequence[str], on_progress: Callable[[int, int, str], None]
+) -> list[TableReport]:
+    """Report on tables, the largest first; `on_progress` is called after each."""
     found = []
     for place, name in enumerate(names):
         try:
@@ -66,7 +68,7 @@ def report_tables(catalog: Catalog, names: Sequence[str], told: Callable[[int, i
             continue
         except PaimonError as error:
             found.append(TableReport(name=name, error=str(error)))
-        told(place + 1, len(names), "tables")
+        on_progress(place + 1, len(names), "tables")
     return sorted(found, key=lambda one: -(one.measures.size_bytes if one.measures else 0))
 
 

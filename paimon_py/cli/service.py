@@ -39,16 +39,16 @@ def _address(text: str) -> tuple[str, int]:
 )
 @click.option("--once", is_flag=True, help="Run one round and exit; for cron.")
 @click.option("--database", "-d", "databases", multiple=True, help="Only this database; may be repeated.")
-@click.option("--budget-bytes", type=size, metavar="SIZE", help="Bytes that compactions of a round read, such as 20gb.")
+@click.option("--budget-bytes", type=size, metavar="SIZE", help="Bytes to compact per round, such as 20gb.")
 @click.option("--budget-time", type=age, metavar="AGE", help="Start no more work in a round after this time.")
-@click.option("--compact/--no-compact", "compacts", default=True, help="Whether files are merged.")
+@click.option("--compact/--no-compact", "compacts", default=True, help="Whether to compact files.")
 @click.option("--expire/--no-expire", "expires", default=True, help="Whether to expire snapshots and partitions.")
 @click.option("--orphans-every", type=_age_or_never, default="1d", show_default=True, metavar="AGE|never")
-@click.option("--orphans-older-than", type=age, default="1d", show_default=True, metavar="AGE", help="Age of orphans.")
+@click.option("--orphans-older-than", type=age, default="1d", show_default=True, metavar="AGE", help="Orphan age.")
 @click.option("--threads", type=click.IntRange(1), help="Parallel merges; default: one per core.")
 @click.option("--memory", type=size, metavar="SIZE", help="Memory to use; default: the container's limit, or 256mb.")
 @click.option("--health", type=_address, metavar="[HOST:]PORT", help="Serve /healthz and /metrics on this address.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Lines on stdout.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 @takes_place
 def care(  # noqa: PLR0913
     warehouse: str, every: timedelta, once: bool, databases: tuple[str, ...], budget_bytes: int | None,

@@ -21,7 +21,7 @@ _SUMS = ("file_count", "record_count", "file_size_in_bytes")
 
 @click.command()
 @takes_table
-@click.option("--limit", "-n", type=click.IntRange(1), default=50, show_default=True, help="The most buckets.")
+@click.option("--limit", "-n", type=click.IntRange(1), default=50, show_default=True, help="Maximum buckets.")
 @takes_format
 def tree(table: Table, limit: int, form: str) -> None:
     """Draw the levels of every bucket: files, rows and bytes. New rows are on level 0; compaction moves them up."""

@@ -161,7 +161,7 @@ def require_changes(table: AnyTable) -> Table | SystemTable:
     Raises: UsageError for a system table of metadata.
     """
     if isinstance(table, MetadataTable):
-        raise UsageError(f"{table.name} contains metadata, which have no changes: use head")
+        raise UsageError(f"{table.name} contains metadata, which has no changes: use head")
     return table
 
 

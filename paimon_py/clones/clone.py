@@ -26,7 +26,7 @@ def clone_table(
     check_readable(source._schema)
     target = metastore.new_location(name)
     if target is None:
-        raise AlreadyExistsError(f"table {str(name)!r} exists already", table=str(name))
+        raise AlreadyExistsError(f"table {str(name)!r} already exists", table=str(name))
     contents = choose_contents(root, choice)
     _check_options(target, contents)
     result = CloneResult(

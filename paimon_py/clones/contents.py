@@ -151,7 +151,7 @@ def _history(root: TableRoot, newest: Snapshot | None, choice: CloneChoice) -> t
             kept.append(found)
     if not Base.of(newest).is_of(root.snapshots.find(newest.id)):
         raise CommitConflictError(
-            f"nothing was cloned: {root.path} was rolled back meanwhile, or snapshot {newest.id} expired; call again",
+            f"nothing was cloned: {root.path} was rolled back, or snapshot {newest.id} expired; call again",
             table=root.path,
             snapshot_id=newest.id,
         )

@@ -31,12 +31,12 @@ from paimon_py.errors import (
 from paimon_py.files.physical import tracks_rows
 from paimon_py.logs import COMMITS, fields
 from paimon_py.metadata.committer import Committed, LostRace, Publication, Unknown
+from paimon_py.metadata.completeness import require_complete
 from paimon_py.metadata.history import SnapshotLog
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import EventPlace, TableRoot
 from paimon_py.metadata.users import UserHistory
-from paimon_py.metadata.wholeness import require_whole
 from paimon_py.spec.events import CommitEvent, ConflictEvent, RaceEvent
 from paimon_py.spec.key_indexes import index_columns
 from paimon_py.spec.options import Options
@@ -98,7 +98,7 @@ class Attempts:
 
     Attributes:
         count: the number of attempts.
-        chronicle: the known snapshots of the table.
+        snapshot_log: the known snapshots of the table.
         seen: the latest snapshot and schema, if just read: the first attempt plans on them.
         users: the history of users that number their commits.
     """
@@ -107,13 +107,13 @@ class Attempts:
         """`settings`: for merging manifests; by default those of the table."""
         options = table.options
         self.count = 0
-        self.chronicle = SnapshotLog(table.root)
+        self.snapshot_log = SnapshotLog(table.root)
         self._table = table
         self._root = table.root
         self._schema = table.schema
         self._author = author
         self.seen: tuple[Snapshot | None, TableSchema | None] | None = None
-        self.users = UserHistory(self.chronicle, table.root)
+        self.users = UserHistory(self.snapshot_log, table.root)
         self._strict_mode = StrictMode(table, author.user)
         self._limits = Limits.of(options)
         self._settings = settings or ManifestSettings.of(options)
@@ -154,25 +154,9 @@ class Attempts:
                     return outcome
                 case Conflict(reason):
                     drafts.discard()
-                    COMMITS.warning(
-                        "%s: a conflict, nothing was committed: %s", self._root.path, reason,
-                        extra=fields(self._root, outcome="conflict"),
-                    )  # fmt: skip
-                    self._report_failure("conflict", reason)
-                    raise CommitConflictError(f"nothing was committed: {reason}", table=self._root.path)
+                    raise self._conflict_error(reason)
                 case Unknown(reason, snapshot_id):
-                    COMMITS.warning(
-                        "%s: was snapshot %d published? %s", self._root.path, snapshot_id, reason,
-                        extra=fields(self._root, snapshot_id=snapshot_id, outcome="unknown"),
-                    )  # fmt: skip
-                    self._report_failure("unknown", reason)
-                    raise CommitUnknownError(
-                        f"it is not known whether snapshot {snapshot_id} was published: {reason}. No file was deleted;"
-                        " check whether its rows are in the table, or commit the changes of this error again"
-                        " (error.changes): they are recognised if they were committed",
-                        table=self._root.path,
-                        snapshot_id=snapshot_id,
-                    )
+                    raise self._unknown_error(reason, snapshot_id)
                 case LostRace(reason):
                     drafts.forget_attempt()
                 case _:
@@ -180,25 +164,53 @@ class Attempts:
             lost += 1
             if self._limits.are_exhausted(lost, clock.elapsed() - began):
                 drafts.discard()
-                COMMITS.warning(
-                    "%s: gave up, others were faster %d times: %s", self._root.path, lost, reason,
-                    extra=fields(self._root, attempts=lost, outcome="given-up"),
-                )  # fmt: skip
-                self._report_failure("given-up", reason)
-                raise CommitRetriesExhaustedError(
-                    f"other writers were faster {lost} times (last: {reason}); nothing was committed."
-                    " Try again, or raise commit.max-retries or commit.timeout",
-                    table=self._root.path,
-                )
+                raise self._exhausted_error(lost, reason)
             wait = self._limits.wait_seconds(lost, ids.jitter())
-            COMMITS.info(
-                "%s: attempt %d lost, the next one in %.2f s: %s", self._root.path, lost, wait, reason,
-                extra=fields(self._root, attempt=lost, wait_seconds=wait),
-            )  # fmt: skip
-            if self._root.env.observers:
-                said = RaceEvent(**self._root.event_place(), attempt=lost, wait_seconds=wait, reason=reason)
-                self._root.env.observers.report_and_log(said)
+            self._report_race(lost, wait, reason)
             clock.sleep(wait)
+
+    def _conflict_error(self, reason: str) -> CommitConflictError:
+        COMMITS.warning(
+            "%s: a conflict, nothing was committed: %s", self._root.path, reason,
+            extra=fields(self._root, outcome="conflict"),
+        )  # fmt: skip
+        self._report_failure("conflict", reason)
+        return CommitConflictError(f"nothing was committed: {reason}", table=self._root.path)
+
+    def _unknown_error(self, reason: str, snapshot_id: int) -> CommitUnknownError:
+        COMMITS.warning(
+            "%s: was snapshot %d published? %s", self._root.path, snapshot_id, reason,
+            extra=fields(self._root, snapshot_id=snapshot_id, outcome="unknown"),
+        )  # fmt: skip
+        self._report_failure("unknown", reason)
+        return CommitUnknownError(
+            f"it is not known whether snapshot {snapshot_id} was published: {reason}. No file was deleted;"
+            " check whether its rows are in the table, or commit the changes of this error again"
+            " (error.changes): they are recognised if they were committed",
+            table=self._root.path,
+            snapshot_id=snapshot_id,
+        )
+
+    def _exhausted_error(self, lost: int, reason: str) -> CommitRetriesExhaustedError:
+        COMMITS.warning(
+            "%s: gave up, others were faster %d times: %s", self._root.path, lost, reason,
+            extra=fields(self._root, attempts=lost, outcome="given-up"),
+        )  # fmt: skip
+        self._report_failure("given-up", reason)
+        return CommitRetriesExhaustedError(
+            f"other writers were faster {lost} times (last: {reason}); nothing was committed."
+            " Try again, or raise commit.max-retries or commit.timeout",
+            table=self._root.path,
+        )
+
+    def _report_race(self, lost: int, wait: float, reason: str) -> None:
+        COMMITS.info(
+            "%s: attempt %d lost, the next one in %.2f s: %s", self._root.path, lost, wait, reason,
+            extra=fields(self._root, attempt=lost, wait_seconds=wait),
+        )  # fmt: skip
+        if self._root.env.observers:
+            event = RaceEvent(**self._root.event_place(), attempt=lost, wait_seconds=wait, reason=reason)
+            self._root.env.observers.report_and_log(event)
 
     def _report_failure(self, outcome: Literal["conflict", "given-up", "unknown"], reason: str) -> None:
         observers = self._root.env.observers
@@ -218,9 +230,9 @@ class Attempts:
                 rows=snapshot.delta_record_count, attempt=attempt, seconds=seconds,
             ),
         )  # fmt: skip
-        self._root.upkeep.committed = snapshot
+        self._root.maintenance.committed = snapshot
         if self._root.env.observers:
-            self._root.upkeep.events.append(commit_event(self._root.event_place(), done, attempt, seconds))
+            self._root.maintenance.events.append(commit_event(self._root.event_place(), done, attempt, seconds))
 
     def _attempt(
         self, plan: Callable[[State], Planned], drafts: Drafts
@@ -229,7 +241,7 @@ class Attempts:
         deadline = clock.elapsed() + self._patience_seconds
         latest, newest = self.seen or latest_of(root)
         self.seen = None
-        state = State(self._table, latest, self.chronicle, newest)
+        state = State(self._table, latest, self.snapshot_log, newest)
         try:
             planned = self._strict_mode.check(plan(state), state)
             if not isinstance(planned, SnapshotDelta):
@@ -292,12 +304,12 @@ def latest_of(root: TableRoot) -> tuple[Snapshot | None, TableSchema | None]:
     """
     if not is_distant(root.path):
         latest = root.snapshots.latest()
-        require_whole(root, latest)
+        require_complete(root, latest)
         return latest, None
     asked: list[Callable[[], Snapshot | TableSchema | None]] = [root.snapshots.latest, root.schemas.latest]
     found, newest = root.env.at_once(root.path, asked)
     latest = cast("Snapshot | None", found)
-    require_whole(root, latest)
+    require_complete(root, latest)
     return latest, cast("TableSchema", newest)
 
 

@@ -113,7 +113,7 @@ class _Commit:
         self.hashes = HashIndexes(table)
         by_user = request.label.identifier is not None or request.label.user is None
         self.repeats = DuplicateCheck(
-            self.attempts.chronicle, self.attempts.users, changes, self.author, by_user=by_user
+            self.attempts.snapshot_log, self.attempts.users, changes, self.author, by_user=by_user
         )
         self.requires = Requirements(table, changes, request, self.repeats)
 
@@ -176,7 +176,7 @@ class _Commit:
 
         Raises: UsageError, CommitConflictError
         """
-        state = State(self.files, latest, self.attempts.chronicle)
+        state = State(self.files, latest, self.attempts.snapshot_log)
         found = self.repeats(state)
         if isinstance(found, Conflict):
             raise CommitConflictError(f"nothing was committed: {found.reason}", table=self.root.path)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from paimon_py.commit.changes import Bucket, BucketChanges, pack_buckets
 from paimon_py.commit.column_files import compaction_conflict
-from paimon_py.commit.conflicts import Conflict, Placed, apply, bucket_count_conflict, level_conflict
+from paimon_py.commit.conflicts import Conflict, LevelFile, apply, bucket_count_conflict, level_conflict
 from paimon_py.commit.index_plan import Index, base_conflict, compacted_index, index_after
 from paimon_py.commit.snapshot_delta import compact_part
 from paimon_py.spec.data_file import ManifestEntry, identifier
@@ -134,5 +134,5 @@ def _after(before: Sequence[ManifestEntry], bucket: BucketChanges, ranks: Ranks)
     return conflict or list(after.values())
 
 
-def _place(entry: ManifestEntry, ranks: Ranks) -> Placed:
-    return Placed(entry.partition, entry.bucket, entry.file.level, entry.file.name, *ranks[entry.file.name])
+def _place(entry: ManifestEntry, ranks: Ranks) -> LevelFile:
+    return LevelFile(entry.partition, entry.bucket, entry.file.level, entry.file.name, *ranks[entry.file.name])

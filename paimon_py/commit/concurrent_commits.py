@@ -12,7 +12,7 @@ from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import Bucket, Changes
 from paimon_py.commit.state import State
 from paimon_py.metadata.entry_filter import EntryFilter
-from paimon_py.metadata.history import History, SnapshotLog
+from paimon_py.metadata.history import SnapshotLog, SnapshotRange
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.snapshot import Base, Snapshot
 
@@ -23,13 +23,13 @@ _NOWHERE = ""
 """A mark that no snapshot has."""
 
 
-def joint_base(chronicle: SnapshotLog, changes: Changes, latest: Snapshot | None) -> Base:
+def joint_base(snapshot_log: SnapshotLog, changes: Changes, latest: Snapshot | None) -> Base:
     """The snapshot that changes are based on; if one of several has expired, a snapshot that does not exist.
 
     Cost: one get for each base but the first.
     """
     for base in changes.further_bases:
-        if base.id and chronicle.at(base, latest) is None:
+        if base.id and snapshot_log.at(base, latest) is None:
             return Base(changes.base.id, _NOWHERE)
     return changes.base
 
@@ -57,14 +57,14 @@ class ConcurrentCommits:
         Cost: a get for each snapshot that is not known yet, and two for its delta; or the live files once.
         """
         latest = state.latest
-        position = self._position or joint_base(state.chronicle, self._changes, latest)
+        position = self._position or joint_base(state.snapshot_log, self._changes, latest)
         if latest is None or position.is_of(latest):
             return
         wanted = EntryFilter(partitions=self._partitions)
         entries = None
         if latest.id - position.id <= _STEPS_MAX:
-            history = state.chronicle.after(position, latest)
-            entries = history.entries(wanted) if isinstance(history, History) else None
+            history = state.snapshot_log.after(position, latest)
+            entries = history.entries(wanted) if isinstance(history, SnapshotRange) else None
         if isinstance(entries, EntryColumns):
             self._take(entries.take(entries.kind == FileKind.ADD))
         else:

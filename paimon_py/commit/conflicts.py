@@ -22,7 +22,7 @@ class Conflict(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Placed(msgspec.Struct, frozen=True):
+class LevelFile(msgspec.Struct, frozen=True):
     """A file of a merge tree with the ranks of its smallest and largest key among all compared files."""
 
     partition: bytes
@@ -75,9 +75,9 @@ def bucket_count_conflict(adds: Sequence[ManifestEntry], known: Mapping[bytes, i
     return None
 
 
-def level_conflict(files: Iterable[Placed]) -> Conflict | None:
+def level_conflict(files: Iterable[LevelFile]) -> Conflict | None:
     """A conflict if the key ranges of the files of a level from 1 up overlap."""
-    runs: dict[tuple[bytes, int, int], list[Placed]] = {}
+    runs: dict[tuple[bytes, int, int], list[LevelFile]] = {}
     for file in files:
         if file.level >= 1:
             runs.setdefault((file.partition, file.bucket, file.level), []).append(file)

@@ -21,7 +21,7 @@ from paimon_py.commit.state import Already, Refusal, State
 from paimon_py.errors import PaimonError, UsageError
 from paimon_py.files.naming import earlier_names
 from paimon_py.lazy import lazy_property
-from paimon_py.metadata.history import History, Lost, SnapshotLog
+from paimon_py.metadata.history import HistoryGap, SnapshotLog, SnapshotRange
 from paimon_py.metadata.users import RolledBackNumber, UserHistory
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot
 from paimon_py.spec.users import UserCommit
@@ -36,10 +36,10 @@ class DuplicateCheck:
     """Follows the snapshots that may contain changes; a requirement of the commit."""
 
     def __init__(
-        self, chronicle: SnapshotLog, users: UserHistory, changes: Changes, author: Author, *, by_user: bool
+        self, snapshot_log: SnapshotLog, users: UserHistory, changes: Changes, author: Author, *, by_user: bool
     ) -> None:
         """`by_user`: the user alone identifies the files."""
-        self._chronicle = chronicle
+        self._snapshot_log = snapshot_log
         self._users = users
         self._author = author
         self._by_user = by_user
@@ -80,18 +80,18 @@ class DuplicateCheck:
         Only used to decide which files may be deleted, when the outcome of the commit is already known.
         """
         try:
-            history = self._chronicle.until_now(base)
-            names = history if isinstance(history, Lost) else history.added_names()
+            history = self._snapshot_log.until_now(base)
+            names = history if isinstance(history, HistoryGap) else history.added_names()
         except PaimonError:
             return None
-        return None if isinstance(names, Lost) else set(names.to_pylist())
+        return None if isinstance(names, HistoryGap) else set(names.to_pylist())
 
     def _has_none_left(self) -> bool:
         try:
-            left = self._chronicle.names_left()
+            left = self._snapshot_log.existing_names()
         except PaimonError:
             return False
-        return not isinstance(left, Lost) and self._names_made.isdisjoint(left)
+        return not isinstance(left, HistoryGap) and self._names_made.isdisjoint(left)
 
     def _find(self, state: State) -> Refusal | None:
         latest, certain = state.latest, False
@@ -101,11 +101,11 @@ class DuplicateCheck:
             if refusal is not None:
                 return refusal
             certain = last is not None
-        history = self._chronicle.after(self._position, latest)
-        found = history if isinstance(history, Lost) else self._search_history(history)
-        if found is None and self._is_numbered and isinstance(history, History):
+        history = self._snapshot_log.after(self._position, latest)
+        found = history if isinstance(history, HistoryGap) else self._search_history(history)
+        if found is None and self._is_numbered and isinstance(history, SnapshotRange):
             self._check_larger(history)
-        return self._anywhere(state, certain=certain) if isinstance(found, Lost) else found
+        return self._anywhere(state, certain=certain) if isinstance(found, HistoryGap) else found
 
     @property
     def _is_numbered(self) -> bool:
@@ -123,7 +123,7 @@ class DuplicateCheck:
             return None if last.identifier == number else _UNDECIDABLE
         if last.identifier == number:
             return self._same(state, last)
-        for snapshot in self._chronicle.newest_first(state.latest, below=last.snapshot_id):
+        for snapshot in self._snapshot_log.newest_first(state.latest, below=last.snapshot_id):
             if self._is_ours(snapshot):
                 commit = None if snapshot.users is None else snapshot.users.commits.get(self._author.user)
                 return self._other_step(commit) or Already((snapshot,))
@@ -145,11 +145,11 @@ class DuplicateCheck:
         other = self._other_step(last)
         if other is not None:
             return other
-        after = self._chronicle.newest_first(state.latest, below=last.snapshot_id + 2)
+        after = self._snapshot_log.newest_first(state.latest, below=last.snapshot_id + 2)
         snapshots = [one for one in itertools.islice(after, 2) if self._is_ours(one)]
         return Already(tuple(reversed(snapshots)))
 
-    def _check_larger(self, history: History) -> None:
+    def _check_larger(self, history: SnapshotRange) -> None:
         """Refuse a number if the user has committed a larger one in the meantime.
 
         Raises: UsageError
@@ -168,26 +168,26 @@ class DuplicateCheck:
 
     def _anywhere(self, state: State, *, certain: bool) -> Refusal | None:
         """The decision by everything that is left."""
-        found = [self._search_history(one) for one in self._chronicle.all_left(state.latest).each()]
+        found = [self._search_history(one) for one in self._snapshot_log.all_existing(state.latest).each()]
         for one in found:
             if isinstance(one, (Already, Conflict)):
                 return one
         if not self._names:
             return None
-        line = list(self._chronicle.newest_first(state.latest))
+        line = list(self._snapshot_log.newest_first(state.latest))
         whole = not line or line[-1].id in (1, self._position.id + 1)
-        whole = whole and not any(isinstance(one, Lost) for one in found)
+        whole = whole and not any(isinstance(one, HistoryGap) for one in found)
         live = self._judge_names(entry.file.name for entry in state.live())
         return live or (None if certain or whole else _UNDECIDABLE)
 
-    def _search_history(self, history: History) -> Refusal | Lost | None:
+    def _search_history(self, history: SnapshotRange) -> Refusal | HistoryGap | None:
         for snapshot in history.snapshots:
             if self._by_user and self._is_ours(snapshot):
                 return Already((snapshot,))
         if not history.snapshots or not self._names:
             return None
         names = history.added_names()
-        return names if isinstance(names, Lost) else self._judge_names(names.to_pylist())
+        return names if isinstance(names, HistoryGap) else self._judge_names(names.to_pylist())
 
     def _is_ours(self, snapshot: Snapshot) -> bool:
         return (snapshot.commit_user, snapshot.commit_identifier) == (self._author.user, self._author.identifier)

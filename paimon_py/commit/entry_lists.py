@@ -34,7 +34,7 @@ class _Counts(NamedTuple):
     buckets: dict[Bucket, tuple[int, ...]]
 
 
-class MadeEntries(Sequence[ManifestEntry]):
+class PackedEntries(Sequence[ManifestEntry]):
     """Entries that are decoded from packed changes whenever they are read, so that few exist at a time."""
 
     def __init__(self, buckets: PackedList[BucketChanges], maker: EntryMaker, counts: _Counts) -> None:
@@ -61,9 +61,9 @@ class MadeEntries(Sequence[ManifestEntry]):
         return next(itertools.islice(self, at % len(self), None))
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, MadeEntries) and self._buckets is other._buckets and self._maker == other._maker:
+        if isinstance(other, PackedEntries) and self._buckets is other._buckets and self._maker == other._maker:
             return True
-        if not isinstance(other, (tuple, MadeEntries)):
+        if not isinstance(other, (tuple, PackedEntries)):
             return NotImplemented
         return len(self) == len(other) and all(one == two for one, two in zip(self, other, strict=True))
 
@@ -87,28 +87,28 @@ def entry_lists(buckets: Sequence[BucketChanges], makers: Sequence[EntryMaker]) 
                 sums[1] += sum(entry.file.row_count for entry in entries)
                 _note(numbers, bucket.place, bucket.total_buckets)
     return [
-        MadeEntries(buckets, maker, _Counts(sums[0], sums[1], numbers)) if sums[0] else ()
+        PackedEntries(buckets, maker, _Counts(sums[0], sums[1], numbers)) if sums[0] else ()
         for maker, (sums, numbers) in zip(makers, counts, strict=True)
     ]
 
 
 def row_count(entries: Sequence[ManifestEntry]) -> int:
     """The rows in the files of entries."""
-    if isinstance(entries, MadeEntries):
+    if isinstance(entries, PackedEntries):
         return entries.counts.rows
     return sum(entry.file.row_count for entry in entries)
 
 
 def whole_row_count(entries: Sequence[ManifestEntry]) -> int:
     """The rows in the files of entries, without those with separate columns (BLOBs, vectors) of these rows."""
-    if isinstance(entries, MadeEntries):  # of a table that does not track rows, which has no such files
+    if isinstance(entries, PackedEntries):  # of a table that does not track rows, which has no such files
         return entries.counts.rows
     return sum(entry.file.row_count for entry in entries if not entry.file.is_apart)
 
 
 def bucket_counts(entries: Sequence[ManifestEntry]) -> dict[Bucket, tuple[int, ...]]:
     """The numbers of buckets that the entries of each bucket name, in the order in which buckets first occur."""
-    if isinstance(entries, MadeEntries):
+    if isinstance(entries, PackedEntries):
         return entries.counts.buckets
     found: dict[Bucket, tuple[int, ...]] = {}
     for entry in entries:

@@ -73,10 +73,10 @@ class HashIndexes:
 
     def _find(self, state: State, changes: Changes) -> Index | None:
         """The index that the writers found; None if it can no longer be read."""
-        base = joint_base(state.chronicle, changes, state.latest)
+        base = joint_base(state.snapshot_log, changes, state.latest)
         if base.is_of(None):
             return ()
-        snapshot = state.chronicle.at(base, state.latest)
+        snapshot = state.snapshot_log.at(base, state.latest)
         try:
             return None if snapshot is None else index_entries(self._root, snapshot)
         except SnapshotExpiredError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from paimon_py.commit.changes import Changes, KeyBase
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.errors import UsageError
-from paimon_py.metadata.history import History, Lost, SnapshotLog
+from paimon_py.metadata.history import HistoryGap, SnapshotLog, SnapshotRange
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 
@@ -43,7 +43,7 @@ class KeyFollower:
         """Note changes that the writer hands over."""
         self._files.update(file.name for bucket in changes.buckets for file in bucket.written.added)
 
-    def advance(self, chronicle: SnapshotLog, latest: Snapshot | None) -> Conflict | None:
+    def advance(self, snapshot_log: SnapshotLog, latest: Snapshot | None) -> Conflict | None:
         """Check everything up to `latest`.
 
         Returns: a conflict if anything but the writer's files was added or deleted, also by a rollback, or if this
@@ -51,8 +51,8 @@ class KeyFollower:
         Cost: a get for each snapshot that is not known yet, and two if it is not a compaction.
         """
         if self._conflict is None:
-            history = chronicle.after(self._position, latest)
-            own = isinstance(history, History) and all(map(self._is_own, history.each()))
+            history = snapshot_log.after(self._position, latest)
+            own = isinstance(history, SnapshotRange) and all(map(self._is_own, history.each()))
             self._conflict = None if own else _MOVED
         if self._conflict is None:
             self._position = Base.of(latest)
@@ -62,11 +62,11 @@ class KeyFollower:
         """A conflict if files that were handed over were not committed."""
         return _LOST if self._files else None
 
-    def _is_own(self, step: History) -> bool:
+    def _is_own(self, step: SnapshotRange) -> bool:
         if step.snapshots[0].commit_kind in _HARMLESS:
             return True
         columns = step.entries()
-        if isinstance(columns, Lost) or bool((columns.kind != FileKind.ADD).any()):
+        if isinstance(columns, HistoryGap) or bool((columns.kind != FileKind.ADD).any()):
             return False
         names = set(columns.names().to_pylist())
         if not names <= self._files:

@@ -19,7 +19,7 @@ from paimon_py.commit.changes import BucketChanges, Changes, pack_buckets, with_
 from paimon_py.commit.column_files import column_conflict
 from paimon_py.commit.compaction_fit import Fit, fit_compactions, foreign_files, is_committed
 from paimon_py.commit.concurrent_commits import ConcurrentCommits
-from paimon_py.commit.conflicts import Conflict, Placed, apply, bucket_count_conflict, schema_conflict
+from paimon_py.commit.conflicts import Conflict, LevelFile, apply, bucket_count_conflict, schema_conflict
 from paimon_py.commit.duplicate_check import DuplicateCheck
 from paimon_py.commit.entry_lists import bucket_counts
 from paimon_py.commit.hash_indexes import HashIndexes, replaced_hashes
@@ -33,7 +33,7 @@ from paimon_py.errors import CorruptionError, UsageError
 from paimon_py.files.physical import evolves_columns
 from paimon_py.lazy import lazy_property
 from paimon_py.lsm.order import key_ranks
-from paimon_py.metadata.history import Lost, SnapshotLog
+from paimon_py.metadata.history import HistoryGap, SnapshotLog
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, counts_anew
 from paimon_py.spec.data_file import ManifestEntry
@@ -127,7 +127,7 @@ class Requirements:
         """Check that all keys that can move between partitions are where the writer assumed them to be."""
         if self._keys is None or not any(bucket.written.added for bucket in self._changes.buckets):
             return None
-        return self._keys.advance(state.chronicle, state.latest) or self._keys.missing()
+        return self._keys.advance(state.snapshot_log, state.latest) or self._keys.missing()
 
     def check(self, state: State) -> Conflict | None:
         """Run the check of the caller."""
@@ -161,7 +161,7 @@ class WriteProposal:
         self._schema = schema
         self._numbering = numbering
         self._hashes = hashes
-        self._rivals = ConcurrentCommits(changes, part.partitions)
+        self._concurrent = ConcurrentCommits(changes, part.partitions)
         self._has_numbers = bool(schema.primary_keys) or any(
             count > 0 for counts in bucket_counts(part.adds).values() for count in counts
         )
@@ -172,14 +172,14 @@ class WriteProposal:
     def part(self, state: State) -> SnapshotDelta | Conflict:
         """The new files, with sequence numbers after all others, and the resulting index files of the table."""
         if self._has_numbers:
-            self._rivals.follow(state)
+            self._concurrent.follow(state)
             if not self._keeps_numbers:
-                self._numbering.follow(self._rivals.highest)
+                self._numbering.follow(self._concurrent.highest)
         buckets, part = self._part
         if buckets is not self._numbering.current.buckets:
             part = write_part(self._numbering.current.buckets)
             self._part = self._numbering.current.buckets, part
-        conflict = bucket_count_conflict(part.adds, self._rivals.bucket_counts)
+        conflict = bucket_count_conflict(part.adds, self._concurrent.bucket_counts)
         if conflict is None and part.deletes:
             after = apply(state.live_in(part.buckets), part.entries)
             conflict = after if isinstance(after, Conflict) else None
@@ -266,7 +266,7 @@ class CompactProposal:
         leveled = [entry for entry in (*live, *part.adds) if entry.file.level >= 1] if keyed else []
         ranks = {placed.name: (placed.min_rank, placed.max_rank) for placed in placed_by_key(self._schema, leveled)}
         passed_over = (
-            foreign_files(buckets, lambda base: self._files_added_by_others(state.chronicle, base), live)
+            foreign_files(buckets, lambda base: self._files_added_by_others(state.snapshot_log, base), live)
             if self._follows_rows else {}
         )
         self.fit = fit_compactions(buckets, live, ranks, index=state.index, keyed=keyed, passed_over=passed_over)
@@ -300,31 +300,31 @@ class CompactProposal:
         Cost: a get for each snapshot since the changes were made, and two for its delta.
         """
         made = {file.name for bucket in self._changes.buckets for file in bucket.compaction_files}
-        history = state.chronicle.after(self._changes.base, state.latest)
-        names = history if isinstance(history, Lost) else history.added_names()
-        known = (entry.file.name for entry in state.live()) if isinstance(names, Lost) else names.to_pylist()
+        history = state.snapshot_log.after(self._changes.base, state.latest)
+        names = history if isinstance(history, HistoryGap) else history.added_names()
+        known = (entry.file.name for entry in state.live()) if isinstance(names, HistoryGap) else names.to_pylist()
         return not made.isdisjoint(known)
 
-    def _files_added_by_others(self, chronicle: SnapshotLog, base: Base) -> frozenset[str] | None:
+    def _files_added_by_others(self, snapshot_log: SnapshotLog, base: Base) -> frozenset[str] | None:
         """Names of the files that others added after a snapshot and before the files that this commit has written.
 
         None also if rows were removed in between: a key that was looked up may be gone without a new file.
         """
-        history = chronicle.after(base, self._parent)
-        if isinstance(history, Lost) or any(one.commit_kind is CommitKind.OVERWRITE for one in history.snapshots):
+        history = snapshot_log.after(base, self._parent)
+        if isinstance(history, HistoryGap) or any(one.commit_kind is CommitKind.OVERWRITE for one in history.snapshots):
             return None
         names = history.added_names()
-        return None if isinstance(names, Lost) else frozenset(names.to_pylist())
+        return None if isinstance(names, HistoryGap) else frozenset(names.to_pylist())
 
 
-def placed_by_key(schema: TableSchema, entries: Sequence[ManifestEntry]) -> list[Placed]:
+def placed_by_key(schema: TableSchema, entries: Sequence[ManifestEntry]) -> list[LevelFile]:
     """Entries with the ranks of their keys."""
     if not entries:
         return []
     types = [field.type for field in schema.key_fields]
     lows, highs = key_ranks([e.file.min_key for e in entries], [e.file.max_key for e in entries], types)
     ranks = zip(entries, lows.tolist(), highs.tolist(), strict=True)
-    return [Placed(e.partition, e.bucket, e.file.level, e.file.name, low, high) for e, low, high in ranks]
+    return [LevelFile(e.partition, e.bucket, e.file.level, e.file.name, low, high) for e, low, high in ranks]
 
 
 def _upgrade(schema: TableSchema, changes: Changes) -> Sequence[ManifestEntry]:

@@ -35,19 +35,19 @@ class State:
 
     Attributes:
         latest: None for an empty table.
-        chronicle: shared by all attempts of a commit.
+        snapshot_log: shared by all attempts of a commit.
     """
 
     def __init__(
         self,
         table: OpenTable,
         latest: Snapshot | None,
-        chronicle: SnapshotLog,
+        snapshot_log: SnapshotLog,
         newest: TableSchema | None = None,
     ) -> None:
         """`newest`: the table's latest schema, if it was fetched with the snapshot."""
         self.latest = latest
-        self.chronicle = chronicle
+        self.snapshot_log = snapshot_log
         self._table = table
         self._root = table.root
         self._schema = table.schema

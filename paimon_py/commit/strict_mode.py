@@ -14,7 +14,7 @@ from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.commit.state import Planned, State
 from paimon_py.metadata.entry_filter import EntryFilter
-from paimon_py.metadata.history import History, Lost
+from paimon_py.metadata.history import HistoryGap, SnapshotRange
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.manifest import HASH
 from paimon_py.spec.snapshot import CommitKind, Snapshot
@@ -45,7 +45,7 @@ class StrictMode:
         partitions = _changed_partitions(planned, state)
         if not partitions:
             return planned
-        found = list(itertools.takewhile(lambda one: one.id >= safe, state.chronicle.newest_first(latest)))
+        found = list(itertools.takewhile(lambda one: one.id >= safe, state.snapshot_log.newest_first(latest)))
         if found[-1].id > safe + 1:
             return self._refusal(f"snapshot {found[-1].id - 1}, a later one, no longer exists")
         chosen = PartitionChoice.of_rows(partitions)
@@ -64,8 +64,8 @@ class StrictMode:
         appends = snapshot.commit_kind is CommitKind.APPEND and kind is CommitKind.OVERWRITE
         if not replaces and not appends:
             return None
-        entries = History(self._root.manifests, [snapshot]).entries(EntryFilter(partitions=chosen))
-        if isinstance(entries, Lost):
+        entries = SnapshotRange(self._root.manifests, [snapshot]).entries(EntryFilter(partitions=chosen))
+        if isinstance(entries, HistoryGap):
             return f"the manifests of snapshot {snapshot.id} no longer exist"
         has_files = len(entries) > 0 if replaces else bool((entries.bucket >= 0).any())
         if not has_files and not (replaces and self._has_index(chosen, snapshot, before)):

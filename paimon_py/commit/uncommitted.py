@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from paimon_py.commit.changes import BucketChanges, Changes, with_index
 from paimon_py.commit.concurrent_commits import joint_base
 from paimon_py.errors import CommitUnknownError, PaimonError
-from paimon_py.metadata.history import Lost, SnapshotLog
+from paimon_py.metadata.history import HistoryGap, SnapshotLog
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.manifest import HASH, IndexEntry
@@ -90,12 +90,12 @@ def _named_index(root: TableRoot, changes: Changes) -> set[str] | None:
     """
     for _ in range(2):
         try:
-            chronicle, latest = SnapshotLog(root), root.snapshots.latest()
-            history = chronicle.after(joint_base(chronicle, changes, latest), latest)
-            found = chronicle.all_left(latest) if isinstance(history, Lost) else history
+            snapshot_log, latest = SnapshotLog(root), root.snapshots.latest()
+            history = snapshot_log.after(joint_base(snapshot_log, changes, latest), latest)
+            found = snapshot_log.all_existing(latest) if isinstance(history, HistoryGap) else history
             names = found.index_names()
         except PaimonError:
             continue
-        if not isinstance(names, Lost):
+        if not isinstance(names, HistoryGap):
             return names
     return None

@@ -337,8 +337,8 @@ def _check_bounds(stats: Sequence[Stats], fields: Sequence[Field], files: Sequen
         fits = high.startswith(arity) and arity in (whole, nothing)
         fits = fits and (counts is None or len(counts) == int.from_bytes(arity, "big"))
         _require(fits, "the statistics of file {} are not of {} columns", file.name, len(fields))
-        told = [count for count in counts or () if count is not None]
-        fits = not told or (min(told) >= 0 and max(told) <= file.row_count)
+        known_counts = [count for count in counts or () if count is not None]
+        fits = not known_counts or (min(known_counts) >= 0 and max(known_counts) <= file.row_count)
         _require(fits, "the statistics of file {} count more NULLs than rows", file.name)
         if arity == whole:
             known += (low, high)

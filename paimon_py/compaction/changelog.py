@@ -56,7 +56,7 @@ class ChangelogEngine(msgspec.Struct, frozen=True):
         return self.engine.inputs(wanted) | {LEVEL}
 
     def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
-        """Merge a window with the table's engine and emit the changes; a single row of the top level is no change.
+        """Merge a window with the table's engine and emit the changes; a single row of the top level is not a change.
 
         Cost: besides the engine, 5 ns a row, and the change rows.
         """

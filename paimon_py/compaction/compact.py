@@ -33,7 +33,7 @@ from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
 
 
-class Overtaken(msgspec.Struct, frozen=True):
+class ObsoleteCompaction(msgspec.Struct, frozen=True):
     """A compaction that concurrent changes made obsolete, and the reason."""
 
     partition: bytes
@@ -50,7 +50,7 @@ class CompactionResult(Serializable, frozen=True, kw_only=True):
     again: ClassVar[str] = "run the task"
 
     changes: BucketChanges | None = None
-    overtaken: Overtaken | None = None
+    overtaken: ObsoleteCompaction | None = None
 
 
 def _compact_bucket(job: Job[CompactionTask, CompactionResult], task: CompactionTask) -> CompactionResult:
@@ -68,7 +68,7 @@ def _compact_bucket(job: Job[CompactionTask, CompactionResult], task: Compaction
         if not job.is_remote:
             raise
         reason = str(error)
-    return CompactionResult(overtaken=Overtaken(task.partition, task.bucket, reason))
+    return CompactionResult(overtaken=ObsoleteCompaction(task.partition, task.bucket, reason))
 
 
 def _discard_compaction(job: Job[CompactionTask, CompactionResult], result: CompactionResult) -> None:
@@ -156,7 +156,7 @@ class Compactor:
             with discarding_on_failure(lambda: self._delete(done)):
                 result = commit(self._table, changes, CommitRequest(is_new=True))
         except CommitConflictError as error:
-            lost = _Dropped.of(Overtaken(bucket.partition, bucket.bucket, str(error)) for bucket in done)
+            lost = _Dropped.of(ObsoleteCompaction(bucket.partition, bucket.bucket, str(error)) for bucket in done)
             result = lost.added_to(CommitResult())
         return overtaken.added_to(result)
 
@@ -183,7 +183,7 @@ class _Dropped(msgspec.Struct, frozen=True):
     buckets: tuple[Bucket, ...] = ()
 
     @classmethod
-    def of(cls, lost: Iterable[Overtaken]) -> _Dropped:
+    def of(cls, lost: Iterable[ObsoleteCompaction]) -> _Dropped:
         lost = tuple(lost)
         return cls(lost[0].reason if lost else None, tuple((each.partition, each.bucket) for each in lost))
 

@@ -125,7 +125,7 @@ class _Work:
         self._writing = ProgressShare(tally, task.row_count if sorts else 0)
         ahead = FilePrefetcher(table.root.files, table.root.env)
         self._files = OpenTable(table.root, table.schema, ahead).bucket(task.partition, task.bucket)
-        ahead.foresee((file.external_path or self._files.path(file), file.size_bytes) for file in task.files)
+        ahead.announce((file.external_path or self._files.path(file), file.size_bytes) for file in task.files)
         written_level = task.output_level if table.schema.primary_keys else 0
         self._stored = with_row_ids(table.schema)
         self._layout = file_layout(self._stored, level=written_level, source=FileSource.COMPACT)

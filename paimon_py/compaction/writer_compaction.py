@@ -21,7 +21,7 @@ from paimon_py.compaction.plan import moment_of
 from paimon_py.compaction.task import CompactionTask
 from paimon_py.compaction.together import compaction_budget
 from paimon_py.errors import SnapshotExpiredError
-from paimon_py.metadata.history import Lost, SnapshotLog
+from paimon_py.metadata.history import HistoryGap, SnapshotLog
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import ProgressCounter
 from paimon_py.spec.data_file import DataFile
@@ -290,8 +290,8 @@ class _Base:
         """The names of the files added after a snapshot up to this one, as far as they are known."""
         if earlier not in self._added:
             history = SnapshotLog(self._root).after(earlier, self._live.snapshot)
-            names = history if isinstance(history, Lost) else history.added_names()
-            self._added[earlier] = set() if isinstance(names, Lost) else set(names.to_pylist())
+            names = history if isinstance(history, HistoryGap) else history.added_names()
+            self._added[earlier] = set() if isinstance(names, HistoryGap) else set(names.to_pylist())
         return self._added[earlier]
 
     def run_count(self, key: Bucket) -> int:

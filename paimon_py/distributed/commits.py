@@ -8,7 +8,7 @@ from paimon_py.commit.changes import Changes
 from paimon_py.commit.commit import committed_before
 from paimon_py.commit.result import CommitResult
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
-from paimon_py.maintain.observers import observed_again
+from paimon_py.maintain.observers import notify_again
 from paimon_py.rows import verbs
 from paimon_py.rows.result import RowsResult
 from paimon_py.spec.commit_label import CommitLabel
@@ -31,5 +31,5 @@ def run_once(table: Table, label: CommitLabel, verb: Callable[[], RowsResult]) -
     """Run a verb unless its identifier was committed before, and then the automatic maintenance of the table."""
     done = verbs.once(table._open_table, label, verb)
     if done.already_committed:
-        return observed_again(table._open_table, done)
+        return notify_again(table._open_table, done)
     return run_auto_maintenance(table._open_table, done, of_batch=True)

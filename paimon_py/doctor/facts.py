@@ -25,7 +25,7 @@ class Commit(msgspec.Struct, frozen=True):
     stored_millis: int | None = None
 
 
-class Holder(msgspec.Struct, frozen=True):
+class FileHolder(msgspec.Struct, frozen=True):
     """A state that keeps files not needed by the latest snapshot. `kind`: snapshot or tag."""
 
     kind: str
@@ -33,7 +33,7 @@ class Holder(msgspec.Struct, frozen=True):
     held_bytes: int
 
 
-class Following(msgspec.Struct, frozen=True):
+class ConsumerBacklog(msgspec.Struct, frozen=True):
     """A consumer, and the number of snapshots it is behind."""
 
     name: str
@@ -58,7 +58,7 @@ class OrphanFacts(msgspec.Struct, frozen=True):
     users: tuple[str, ...] = ()
 
 
-class Astray(msgspec.Struct, frozen=True):
+class StrayConsumer(msgspec.Struct, frozen=True):
     """A consumer that has read a snapshot which is not in the history, and the id of that snapshot."""
 
     name: str
@@ -82,7 +82,7 @@ class HistoryFacts(msgspec.Struct, frozen=True, kw_only=True):
     hint: int | None = None
     cut: str | None = None
     half_branches: tuple[str, ...] = ()
-    astray: tuple[Astray, ...] = ()
+    astray: tuple[StrayConsumer, ...] = ()
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,8 +127,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     snapshot_count: int = 0
     expirable: int = 0
     commits: tuple[Commit, ...] = ()
-    holders: tuple[Holder, ...] = ()
-    followers: tuple[Following, ...] = ()
+    holders: tuple[FileHolder, ...] = ()
+    followers: tuple[ConsumerBacklog, ...] = ()
     orphans: OrphanFacts | None = None
     history: HistoryFacts = HistoryFacts()
     iceberg: IcebergState | None = None

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.compaction.plan import plan_compaction
 from paimon_py.doctor.bucket_facts import count_buckets
-from paimon_py.doctor.facts import Broken, Commit, Facts, Following, Holder, ManifestFacts, OrphanFacts
+from paimon_py.doctor.facts import Broken, Commit, ConsumerBacklog, Facts, FileHolder, ManifestFacts, OrphanFacts
 from paimon_py.doctor.files import broken_files
 from paimon_py.doctor.finding import bucket_label
 from paimon_py.doctor.history_facts import gather_history
@@ -180,7 +180,7 @@ def _expirable(table: OpenTable, latest: Snapshot | None) -> int:
 
 def _holders(
     root: TableRoot, latest: Snapshot | None, live: EntryColumns, broken: list[Broken], progress: Progress | None
-) -> tuple[Holder, ...]:
+) -> tuple[FileHolder, ...]:
     """The files that the oldest snapshot and each tag keep in addition to the latest snapshot."""
     earliest = root.snapshots.earliest_id()
     names, found = live.names(), []
@@ -197,7 +197,7 @@ def _holders(
             broken.append(Broken(error.path or root.path, f"{kind} {name} cannot be read: {error}"))
             continue
         others = ~np.asarray(pc.is_in(entries.names(), value_set=names).to_numpy(zero_copy_only=False), np.bool_)
-        found.append(Holder(kind, name, int(entries.size_bytes[others].sum())))
+        found.append(FileHolder(kind, name, int(entries.size_bytes[others].sum())))
     return tuple(found)
 
 
@@ -218,13 +218,13 @@ def _iceberg(table: OpenTable, broken: list[Broken]) -> IcebergState | None:
     return iceberg_state(table)
 
 
-def _followers(root: TableRoot, latest: Snapshot | None, broken: list[Broken]) -> tuple[Following, ...]:
+def _followers(root: TableRoot, latest: Snapshot | None, broken: list[Broken]) -> tuple[ConsumerBacklog, ...]:
     try:
         consumers = root.consumers.all()
     except CorruptionError as error:
         broken.append(Broken(error.path or root.path, str(error)))
         return ()
     last = 0 if latest is None else latest.id
-    return tuple(Following(one.name, max(0, last + 1 - one.next_snapshot_id)) for one in consumers)
+    return tuple(ConsumerBacklog(one.name, max(0, last + 1 - one.next_snapshot_id)) for one in consumers)
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import msgspec
 
-from paimon_py.doctor.facts import Astray, Broken, HistoryFacts
+from paimon_py.doctor.facts import Broken, HistoryFacts, StrayConsumer
 from paimon_py.errors import CorruptionError
 from paimon_py.metadata.branches import branch_directories, branch_names
 from paimon_py.metadata.hints import read_hint
@@ -50,14 +50,14 @@ def _half_branches(root: TableRoot) -> tuple[str, ...]:
     return tuple(name for name in branch_directories(root) if name not in complete)
 
 
-def _astray(root: TableRoot, ids: list[int]) -> tuple[Astray, ...]:
+def _astray(root: TableRoot, ids: list[int]) -> tuple[StrayConsumer, ...]:
     """The consumers that have read a snapshot which is no longer in the history."""
     last = ids[-1] if ids else 0
     found = []
     for consumer in root.consumers.all():
         read = root.consumers.read_by(consumer)
         if consumer.next_snapshot_id > last + 1 or (read is not None and _is_gone(root, read)):
-            found.append(Astray(consumer.name, consumer.next_snapshot_id - 1))
+            found.append(StrayConsumer(consumer.name, consumer.next_snapshot_id - 1))
     return tuple(found)
 
 

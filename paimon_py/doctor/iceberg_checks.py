@@ -17,7 +17,7 @@ def right_iceberg(facts: Facts) -> Iterator[Finding]:
     if state is not None and state.problems:
         yield Finding(
             code="iceberg-metadata-wrong", severity=PROBLEM, figure=len(state.problems), option=STORAGE, mend=_PUBLISH,
-            message="Iceberg readers see nothing, or not the rows of the table: the metadata are broken, missing, from"
+            message="Iceberg readers see nothing, or not the rows of the table: the metadata is broken, missing, from"
             " another writer or from a history that was rolled back, or their catalog shows another snapshot",
             places=state.problems,
         )  # fmt: skip

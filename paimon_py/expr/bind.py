@@ -204,7 +204,7 @@ def _unknown(ref: Ref, depth: int, fields: dict[str, Field]) -> str:
     if near:
         return f"{message}; did you mean {' or '.join(map(repr, near))}?"
     names = ", ".join(list(fields)[:20]) + (", …" if len(fields) > 20 else "")
-    return f"{message}; there are: {names}; table.refresh() sees columns that others added"
+    return f"{message}; the columns are {names}; table.refresh() sees columns that others added"
 
 
 def near_names(name: str, known: Sequence[str]) -> list[str]:

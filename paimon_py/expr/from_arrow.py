@@ -33,14 +33,14 @@ class _CSchema(ctypes.Structure):
     _fields_ = (("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("metadata", ctypes.c_void_p))
 
 
-class Said(msgspec.Struct, frozen=True):
+class ArrowCondition(msgspec.Struct, frozen=True):
     """The claim of an expression (None if nothing of it is known), and the columns in it."""
 
     claim: Claim | None = None
     columns: frozenset[str] = frozenset()
 
 
-def said_by(expression: Any, columns: ForeignColumns) -> Said:
+def condition_from_arrow(expression: Any, columns: ForeignColumns) -> ArrowCondition:
     """The claim and columns of an expression of pyarrow.
 
     Cost: linear in the size of the expression.
@@ -48,7 +48,7 @@ def said_by(expression: Any, columns: ForeignColumns) -> Said:
     batch = pa.ipc.RecordBatchFileReader(expression.__reduce__()[1][0]).get_batch(0)
     reader = _Reader(_metadata(batch.schema), batch, columns)
     claim = reader.condition()
-    return Said(claim, frozenset(reader.names))
+    return ArrowCondition(claim, frozenset(reader.names))
 
 
 class _Field(tuple[str, ...]):

@@ -164,5 +164,5 @@ def _meant(name: str) -> str:
     """What an unknown function may have meant."""
     near = [_MEANT[name]] if name in _MEANT else difflib.get_close_matches(name, FUNCTIONS, 1)
     if not near:
-        return f"there are {', '.join(FUNCTIONS)}; {_OTHERS}"
+        return f"the functions are {', '.join(FUNCTIONS)}; {_OTHERS}"
     return f"did you mean {near[0]}?" if near[0] in FUNCTIONS else f"{near[0]}; {_OTHERS}"

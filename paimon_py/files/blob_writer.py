@@ -138,7 +138,7 @@ class BlobFileWriter:
                 yield encode_nested(kind, NestedBlobs(None, value.as_py()))
 
 
-class BlobsBeside:
+class BlobColumnsWriter:
     """Writes the separately stored columns of one data file at a time."""
 
     def __init__(

@@ -86,7 +86,7 @@ def with_positions(
         yield from alive([(position, batch)], dead)
 
 
-class Living(msgspec.Struct, frozen=True):
+class LiveRows(msgspec.Struct, frozen=True):
     """The live rows of a file.
 
     `places`: their positions in the file; None: consecutive from `start`.
@@ -113,7 +113,7 @@ class Living(msgspec.Struct, frozen=True):
         return found
 
 
-def living(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector) -> Iterator[Living]:
+def living(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector) -> Iterator[LiveRows]:
     """Non-empty batches without their dead rows, with the positions of the live ones.
 
     Cost: 4 µs per batch, and a copy of batches that lose rows.
@@ -123,7 +123,7 @@ def living(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector) -
         places = np.delete(np.arange(start, start + batch.num_rows), gone) if len(gone) else None
         batch = _without(batch, gone)
         if batch.num_rows:
-            yield Living(start, places, batch)
+            yield LiveRows(start, places, batch)
 
 
 def check_fits(file: DataFile, dead: DeletionVector, path: str) -> None:

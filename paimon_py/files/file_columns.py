@@ -58,7 +58,7 @@ class FileColumns:
     Attributes:
         fields: the columns that the files contain; `evolution`: their conversion, without constants.
         stored: see `ReadSettings`.
-        told: `fields` without system columns.
+        user_fields: `fields` without system columns.
         evolves: whether several files may hold the columns of a row.
         asks_ids: whether row ids or the snapshots that wrote rows are read.
         may_hold_decimals: whether a column is a DECIMAL, or may contain some.
@@ -78,7 +78,7 @@ class FileColumns:
         if self.evolves:  # conditions apply to the newest values, which are read here
             self.fields = self.evolution.sources
         self.stored = stored_fields(schema, written)
-        self.told = tuple(field for field in self.fields if field.id < SYSTEM_FIELD_ID_START)
+        self.user_fields = tuple(field for field in self.fields if field.id < SYSTEM_FIELD_ID_START)
         self.asks_ids = not schema.primary_keys and any(field.id in TRACKED_IDS for field in read)
         self.may_hold_decimals = any(_may_hold_decimals(field.type) for field in self.fields)
         self._names_all = written is not None
@@ -94,7 +94,7 @@ class FileColumns:
 
     def find_implied(self, predicate: Predicate) -> FilePredicate:
         """What a predicate implies, if the values of a partition have decided parts of it; not kept for other files."""
-        implied: Predicate | None = translate(predicate, self.told)
+        implied: Predicate | None = translate(predicate, self.user_fields)
         if isinstance(implied, Constant) and implied.value:
             implied = None
         asks = frozenset() if implied is None else columns_of(implied)

@@ -86,7 +86,7 @@ class DataFileNames:
         return name
 
 
-class NamesAgain:
+class ReplacementNames:
     """Names for files that replace others: the old name plus a random part.
 
     So file names record that a file replaces another.

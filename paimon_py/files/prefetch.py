@@ -46,7 +46,7 @@ class FilePrefetcher:
         self._coming: tuple[set[str], Callable[[], dict[str, bytes]]] | None = None
         self._large: dict[str, int] = {}
 
-    def foresee(self, files: Iterable[tuple[str, int]]) -> None:
+    def announce(self, files: Iterable[tuple[str, int]]) -> None:
         """Announce the paths and sizes of files that will be opened, in order."""
         for path, size in files:
             if is_distant(path):

@@ -1,6 +1,6 @@
 """A large remote file that is read by ranges: few large requests, several in parallel.
 
-The caller announces reads with `fetch`, and later ones with `foresee`. The end of the file, which contains the footer,
+The caller announces reads with `fetch`, and later ones with `announce`. The end of the file, which contains the footer,
 is fetched by the first request.
 """
 
@@ -43,7 +43,7 @@ class RangedFile(io.RawIOBase):
         self._tail: tuple[int, bytes] | None = None
         self._coming: tuple[list[tuple[int, int]], Callable[[], Pieces]] | None = None
 
-    def foresee(self, ranges: Iterable[tuple[int, int]]) -> None:
+    def announce(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Start fetching the ranges of the next `fetch`. If they are not used then, they are dropped."""
         wanted = self._join(ranges)
         self._coming = (wanted, self._env.io.ahead(partial(self._get_ranges, wanted)))

@@ -16,7 +16,7 @@ from paimon_py.codec.columns import from_numpy
 from paimon_py.errors import PaimonError, StorageError
 from paimon_py.files.file_columns import FileColumns, file_columns
 from paimon_py.files.variant_parts import cast_array
-from paimon_py.formats.base import JoinedFile, JoinsFiles, ReadSettings
+from paimon_py.formats.base import JoinedFile, ReadSettings, SupportsJoin
 from paimon_py.formats.registry import by_extension
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
@@ -73,7 +73,7 @@ def read_small(
     names = () if files[0].known is None else files[0].known.schema.names
     ids = frozenset(schema.field(name).id for name in names)
     file_format = by_extension(files[0].file.name)
-    if not isinstance(file_format, JoinsFiles):
+    if not isinstance(file_format, SupportsJoin):
         return None
     try:
         columns = file_columns(schema, None, tuple(fields), ids)
@@ -111,7 +111,7 @@ def _present(store: Get, files: Sequence[SmallFile]) -> list[tuple[SmallFile, by
 
 
 def _decode(
-    file_format: JoinsFiles, joined: JoinedFile, files: Sequence[SmallFile], schema: TableSchema, columns: FileColumns
+    file_format: SupportsJoin, joined: JoinedFile, files: Sequence[SmallFile], schema: TableSchema, columns: FileColumns
 ) -> pa.RecordBatch | None:
     """All rows of a joined file; None if they do not fit into one batch."""
     needed = columns.columns_for(frozenset())

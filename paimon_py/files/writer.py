@@ -17,7 +17,7 @@ from paimon_py.codec.file_index.container import encode as encode_indexes
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.env import Clock
 from paimon_py.errors import PaimonError
-from paimon_py.files.blob_writer import BlobsBeside
+from paimon_py.files.blob_writer import BlobColumnsWriter
 from paimon_py.files.file_index import FileIndexWriter, Indexes
 from paimon_py.files.layout import FileLayout
 from paimon_py.files.naming import FileNames
@@ -65,9 +65,9 @@ class RollingWriter:
         self._clock = clock
         self._next_sequence = first_sequence
         self._open: _OpenFile | None = None
-        self._beside: BlobsBeside | None = None
+        self._beside: BlobColumnsWriter | None = None
         if layout.apart:
-            self._beside = BlobsBeside(
+            self._beside = BlobColumnsWriter(
                 store, self._place, names, layout.apart, schema_id=layout.schema_id,
                 target_bytes=layout.apart_target_bytes,
             )  # fmt: skip

@@ -300,7 +300,7 @@ class FileFormat(Protocol):
 
 
 @runtime_checkable
-class JoinsFiles(FileFormat, Protocol):
+class SupportsJoin(FileFormat, Protocol):
     """A format whose small files can be made one, which is decoded faster than each of them."""
 
     def join(self, files: Sequence[bytes], columns: Sequence[str], most_bytes: int) -> JoinedFile | None:

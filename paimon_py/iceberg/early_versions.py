@@ -69,7 +69,7 @@ class EarlyVersions:
         self._table = table
         self._directory = directory
         self._options = options
-        self._upkeep = table.root.upkeep
+        self._upkeep = table.root.maintenance
 
     @property
     def base(self) -> KnownVersion | None:

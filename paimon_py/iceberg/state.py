@@ -75,7 +75,7 @@ def iceberg_state(table: OpenTable) -> IcebergState:
         return IcebergState(enabled=True, problems=problems, not_seen=_general(table.schema))
     shown = table.root.snapshots.find(version.number)
     if shown is None or not version.is_of(shown):
-        problems += (_stranger(version, shown),)
+        problems += (_foreign_version(version, shown),)
         shown = None
     if not version.lies_at(table.root.path):
         place = version.value.get("location")
@@ -128,7 +128,7 @@ def _find(directory: IcebergDirectory) -> tuple[IcebergVersion | None, tuple[str
     return version, ()
 
 
-def _stranger(version: IcebergVersion, shown: Snapshot | None) -> str:
+def _foreign_version(version: IcebergVersion, shown: Snapshot | None) -> str:
     if version.value.get("current-snapshot-id") != version.number:
         return f"version {version.number} was written by another writer of Iceberg tables{_MEND}"
     what = "a snapshot that no longer exists" if shown is None else "a snapshot that was rolled back"

@@ -15,7 +15,7 @@ from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.env import Env
 from paimon_py.errors import PaimonError, UnsupportedError, UsageError
 from paimon_py.imports.columns import Layout, misfits_of
-from paimon_py.imports.ledger import Ledger, Settled
+from paimon_py.imports.ledger import EarlierImports, Ledger
 from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.imports.source_files import Partition, SourceFile, inspect_file, place_of, url_of
 from paimon_py.imports.verb import (
@@ -115,7 +115,7 @@ def import_table(
     layout = Layout(
         tuple(field for field in fields if field.name not in keys), tuple(_field(fields, key) for key in keys)
     )
-    settled = Settled() if table is None else Ledger(table._newest_table).settle()
+    settled = EarlierImports() if table is None else Ledger(table._newest_table).settle()
     before = settled.urls
     new, is_known = _new_files(foreign, before)
     files: list[SourceFile] = []
@@ -238,7 +238,7 @@ def _inspect(file: ForeignFile, foreign: ForeignTable, options: Mapping[str, str
     return msgspec.structs.replace(found, url=url_of(place), holds_keys=True)
 
 
-def _copy(table: Table, foreign: ForeignTable, settled: Settled) -> CommitResult:
+def _copy(table: Table, foreign: ForeignTable, settled: EarlierImports) -> CommitResult:
     """Write all rows of the snapshot, as one commit."""
     newest = table._newest_table
     ledger = Ledger(newest)

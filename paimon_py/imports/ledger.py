@@ -16,7 +16,7 @@ from paimon_py.commit.commit import committed_before
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.state import State
 from paimon_py.errors import CommitConflictError
-from paimon_py.metadata.history import Lost
+from paimon_py.metadata.history import HistoryGap
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.layout import join
@@ -47,7 +47,7 @@ class Import(msgspec.Struct, frozen=True, kw_only=True):
         return CommitLabel(USER, self.number)
 
 
-class Settled(msgspec.Struct, frozen=True, kw_only=True):
+class EarlierImports(msgspec.Struct, frozen=True, kw_only=True):
     """The earlier imports of a table when the next one begins.
 
     Attributes:
@@ -62,8 +62,8 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
 
     def require_alone(self, state: State) -> Conflict | None:
         """A conflict if another import was committed since, or may have been. Cost: one get per snapshot since."""
-        history = state.chronicle.after(self.base, state.latest)
-        if isinstance(history, Lost) or any(snapshot.commit_user == USER for snapshot in history.snapshots):
+        history = state.snapshot_log.after(self.base, state.latest)
+        if isinstance(history, HistoryGap) or any(snapshot.commit_user == USER for snapshot in history.snapshots):
             return Conflict("another import was committed in the meantime; call again to import the remaining files")
         return None
 
@@ -82,7 +82,7 @@ class Ledger:
         numbers = sorted(int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdecimal())
         return [self._read(number) for number in numbers]
 
-    def settle(self) -> Settled:
+    def settle(self) -> EarlierImports:
         """The earlier imports. Interrupted imports are marked as done if their commit is in the table, and otherwise
         forgotten.
 
@@ -99,9 +99,9 @@ class Ledger:
                     self.mark(each)
             else:
                 self._root.store.delete(self._path(each.number))
-        return Settled(urls=frozenset(found), number=last + 1, base=base)
+        return EarlierImports(urls=frozenset(found), number=last + 1, base=base)
 
-    def begin(self, settled: Settled, source: str, files: Iterable[str]) -> Import:
+    def begin(self, settled: EarlierImports, source: str, files: Iterable[str]) -> Import:
         """Record the files that will be committed.
 
         Raises: CommitConflictError if another import began in the meantime.

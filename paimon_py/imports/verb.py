@@ -33,7 +33,7 @@ from paimon_py.formats.base import ColumnBounds
 from paimon_py.imports.columns import Layout, layout_in, layout_of, misfits_of, partition_of, partition_values
 from paimon_py.imports.damage import damage_of, faulty_column
 from paimon_py.imports.int96_times import check_times
-from paimon_py.imports.ledger import Ledger, Settled
+from paimon_py.imports.ledger import EarlierImports, Ledger
 from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.imports.source_files import SourceFile, check_format, directory_of, find_sources, url_of
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
@@ -118,7 +118,7 @@ def import_files(
     if not asked.copy:
         check_source(url, place, catalog.warehouse, table)
     files, wrong = find_sources(asked.source, asked.format, asked.options, env)
-    settled = Settled() if table is None else Ledger(table._newest_table).settle()
+    settled = EarlierImports() if table is None else Ledger(table._newest_table).settle()
     known = settled.urls | _live(table)
     new: list[SourceFile] = []
     for each in env.io.map(_with_times, [file for file in files if file.url not in known]):
@@ -271,7 +271,7 @@ def _live(table: Table | None) -> set[str]:
 
 
 def commit_files(
-    table: Table, files: Sequence[SourceFile], layout: Layout, source: tuple[str, Settled],
+    table: Table, files: Sequence[SourceFile], layout: Layout, source: tuple[str, EarlierImports],
     progress: Progress | None, *, is_copy: bool = False, version: str | None = None,
 ) -> CommitResult:  # fmt: skip
     """Commit files.

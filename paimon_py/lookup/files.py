@@ -112,8 +112,8 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         fields = columns.fields
         stored = self.stamps.stored_fields(file, fields)
         if stored and len(positions):
-            told = columns if stored is fields else self.frames.columns(tuple(stored))
-            rows = self._stored_rows(file, told, positions)
+            stored_columns = columns if stored is fields else self.frames.columns(tuple(stored))
+            rows = self._stored_rows(file, stored_columns, positions)
         else:
             rows = pa.RecordBatch.from_arrays([pa.nulls(len(positions))], ["rows"]).select([])
         (complete,) = self.stamps.complete(file, fields, [rows])

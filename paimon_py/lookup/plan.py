@@ -147,7 +147,8 @@ class LookupPlanner:
         self._schema = table.schema
         self._snapshot = snapshot
         self._skips_level_zero = skips_level_zero(table.schema, every_level=every_level)
-        self._told = tuple(field for field in table.schema.partition_fields if field.name in table.schema.primary_keys)
+        keys = table.schema.primary_keys
+        self._in_key = tuple(field for field in table.schema.partition_fields if field.name in keys)
         self._known: dict[bytes, _Known] = {}
         self._files = 0
 
@@ -182,9 +183,9 @@ class LookupPlanner:
 
     def _partitions(self, asked: RequestedKeys) -> tuple[list[bytes], list[Ints]]:
         """The partition values of the keys, and the keys of each value."""
-        if not self._told:
+        if not self._in_key:
             return [b""], [np.arange(len(asked))]
-        coded = encode(asked.of(self._told), [field.type for field in self._told]).dictionary_encode()
+        coded = encode(asked.of(self._in_key), [field.type for field in self._in_key]).dictionary_encode()
         return coded.dictionary.to_pylist(), _members(numpy_values(coded.indices), len(coded.dictionary))
 
     def _load_buckets(self, values: list[bytes], asked: RequestedKeys) -> dict[bytes, _Known]:
@@ -223,19 +224,19 @@ class LookupPlanner:
 
     def _known_keys(self, partitions: pa.Array) -> list[bytes]:
         """The part of each partition that keys determine."""
-        if not self._told:
+        if not self._in_key:
             return [b""] * len(partitions)
         schema = self._schema
         columns = decode(partitions, [field.type for field in schema.partition_fields])
         by_name = dict(zip(schema.partition_keys, columns, strict=True))
-        told = [by_name[field.name] for field in self._told]
-        rows: list[bytes] = encode(told, [field.type for field in self._told]).to_pylist()
+        partition_values = [by_name[field.name] for field in self._in_key]
+        rows: list[bytes] = encode(partition_values, [field.type for field in self._in_key]).to_pylist()
         return rows
 
     def _entries(self, missing: set[bytes], asked: RequestedKeys) -> EntryColumns:
         """The live files of the partitions, without those that readers skip."""
         wanted = None
-        if self._told:
+        if self._in_key:
             wanted = EntryFilter(
                 manifests=lambda files: self._manifests(files, asked),
                 partitions=lambda values: np.array([said in missing for said in self._known_keys(values)], np.bool_),
@@ -250,8 +251,8 @@ class LookupPlanner:
         return entries
 
     def _manifests(self, files: Sequence[ManifestFile], asked: RequestedKeys) -> Mask:
-        told = key_predicate(self._told, asked.of(self._told))
-        return PartitionChoice.where(self._schema, told).of_manifests(files)
+        partition_values = key_predicate(self._in_key, asked.of(self._in_key))
+        return PartitionChoice.where(self._schema, partition_values).of_manifests(files)
 
     def _totals(self, entries: EntryColumns) -> Ints:
         """The bucket count of each file's partition if the key determines the bucket; else −1."""

@@ -52,23 +52,23 @@ class ChangeRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def change_rows(
-    columns: Mapping[str, pa.ChunkedArray], before: Ints, merged: Merged, told: Mask, rules: ChangeRules
+    columns: Mapping[str, pa.ChunkedArray], before: Ints, merged: Merged, reported: Mask, rules: ChangeRules
 ) -> pa.Table:
     """The change rows of one window.
 
     -U and -D contain the row before, with its sequence number; +U and +I contain the row after. A row of kind -U or -D
     counts as no row.
 
-    Shapes: `before` - per key of `merged` its window row before the merge, -1 for none; `told` - False for keys that
-     did not take part; out - `rules.columns`, by key, a -U immediately before its +U.
+    Shapes: `before` - per key of `merged` its window row before the merge, -1 for none; `reported` - False for keys
+     that did not take part; out - `rules.columns`, by key, a -U immediately before its +U.
     Cost: gathers the rows; a comparison stops at the first column that differs.
     """
     kinds = numpy_values(combine_chunks(columns[VALUE_KIND]))
     after_kinds = numpy_values(combine_chunks(merged.columns[VALUE_KIND])) if VALUE_KIND in merged.columns else None
     if after_kinds is None:
         after_kinds = kinds[merged.rows]
-    is_after = told & ((after_kinds & 1) == 0)
-    is_before = told & (before >= 0)
+    is_after = reported & ((after_kinds & 1) == 0)
+    is_before = reported & (before >= 0)
     if kinds.any():
         is_before[is_before] = (kinds[before[is_before]] & 1) == 0
     both = np.flatnonzero(is_before & is_after)

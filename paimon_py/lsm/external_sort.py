@@ -45,7 +45,7 @@ class ExternalSort:
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
         self._rows = 0
-        self._row_name, self._place_name = _free("_ROW", schema), _free("_PLACE", schema)
+        self._row_name, self._place_name = _unused_name("_ROW", schema), _unused_name("_PLACE", schema)
         self._compared = tuple(schema.field(name) for name in clustering.columns)
         self._keys: tuple[Field, ...] = ()
 
@@ -113,7 +113,7 @@ class ExternalSort:
         return {f"{self._place_name}{number}": column for number, column in enumerate(found)}
 
 
-def _free(name: str, schema: TableSchema) -> str:
+def _unused_name(name: str, schema: TableSchema) -> str:
     """A name that is not the prefix of any column name of the table."""
     while any(taken.startswith(name) for taken in schema.names):
         name = f"_{name}"

@@ -28,7 +28,7 @@ from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.executors.executor import Executor, run_tasks
 from paimon_py.executors.job import Job, TaskKind
-from paimon_py.maintain.observers import tell_commits
+from paimon_py.maintain.observers import notify_commits
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.partition_files import partition_files
 from paimon_py.metadata.statistics import delete_statistics, write_statistics
@@ -108,7 +108,7 @@ def analyze(
     with discarding_on_failure(lambda: delete_statistics(table.root, name)):
         done = Attempts(table, author).publish(lambda _: SnapshotDelta(kind=CommitKind.ANALYZE, statistics=name))
     if isinstance(done, Published):
-        tell_commits(table.newest(), (SnapshotId.of(done.snapshot),))
+        notify_commits(table.newest(), (SnapshotId.of(done.snapshot),))
     return statistics_from_json(statistics_to_json(found), name, table.schema)
 
 

@@ -1,9 +1,9 @@
 """Automatic maintenance after commits, by table options: notifies observers, creates tags, marks partitions as done,
 and expires tags, partitions and snapshots.
 
-A commit with nothing to expire makes no store requests: earlier observations are cached (`metadata/upkeep.py`), with
-the time of the next due work. The commit is already published: failures here are reported and never replace its
-result.
+A commit with nothing to expire makes no store requests: earlier observations are cached
+(`metadata/maintenance_state.py`), with the time of the next due work. The commit is already published: failures here
+are reported and never replace its result.
 
 Source: Java `TableCommitImpl.maintain`, `AbstractFileStoreTable.newCommit`; Spark `WriteHelper.postCommit`;
 Flink `PartitionMarkDoneListener`.
@@ -20,12 +20,12 @@ from paimon_py.maintain.cleanup.expire_changelogs import expire_changelogs
 from paimon_py.maintain.cleanup.expire_consumers import expire_consumers
 from paimon_py.maintain.cleanup.expire_partitions import PartitionExpiry, expire_partitions
 from paimon_py.maintain.cleanup.expire_snapshots import expire_snapshots
-from paimon_py.maintain.cleanup.retention import Lasting, Retention, lasting_changes, may_go, retention_of
+from paimon_py.maintain.cleanup.retention import RetainedChanges, Retention, may_go, retained_changes, retention_of
 from paimon_py.maintain.mark_done import mark_written
 from paimon_py.maintain.observers import Result, notify
 from paimon_py.maintain.tags import expire_tags_by_commit
+from paimon_py.metadata.maintenance_state import Oldest
 from paimon_py.metadata.open_table import OpenTable
-from paimon_py.metadata.upkeep import Oldest
 from paimon_py.spec.options import Options
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.tag_periods import TagRule
@@ -73,7 +73,7 @@ class _Care:
         self._options = table.options
         self._latest = latest
         self._of_batch = of_batch
-        self._memory = table.root.upkeep
+        self._memory = table.root.maintenance
 
     def begin(self) -> None:
         """Run the maintenance in the background, unless that of an earlier commit is still running."""
@@ -90,13 +90,13 @@ class _Care:
     def take(self) -> None:
         """Do what is due. Create tags first, since they protect snapshots; expire consumers before snapshots."""
         if not self._options.get_bool("write-only"):
-            self._attempt("no tag was made", self._tag)
+            self._attempt("no tag was created", self._tag)
             self._attempt("tags did not expire", self._tags)
             self._attempt("partitions did not expire", self._partitions)
             self._attempt("consumers did not expire", self._consumers)
             self._attempt("snapshots did not expire", self._snapshots)
         if self._of_batch and self._options.get_enum("tag.automatic-creation") == "batch":
-            self._attempt("no tag was made", lambda: tag_batch(self._table))
+            self._attempt("no tag was created", lambda: tag_batch(self._table))
 
     def mark(self, snapshot_ids: Sequence[int]) -> None:
         """Mark the partitions that received files in these snapshots as done."""
@@ -145,8 +145,8 @@ class _Care:
         retention = self._retention("snapshot")
         is_due, seen = self._is_due(retention)
         went = is_due and self._expire(retention, seen)
-        lasting = lasting_changes(self._schema.options)
-        if lasting is not Lasting.NOTHING:
+        lasting = retained_changes(self._schema.options)
+        if lasting is not RetainedChanges.NOTHING:
             self._changelogs(self._retention("changelog"), went=went)
 
     def _retention(self, what: str) -> Retention:

@@ -12,9 +12,9 @@ import msgspec
 from paimon_py.errors import AlreadyExistsError, TagNotFoundError
 from paimon_py.maintain.tags import delete_tag, make_tag
 from paimon_py.maintain.zones import wall_in
+from paimon_py.metadata.maintenance_state import NextTag
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
-from paimon_py.metadata.upkeep import NextTag
 from paimon_py.spec.snapshot import MIN_LONG, Snapshot
 from paimon_py.spec.tag_periods import TagPeriod, TagRule
 
@@ -32,13 +32,13 @@ def tag_by_time(table: OpenTable, rule: TagRule, latest: int) -> None:
       asked before. The first call needs a list and a get.
     Raises: OptionError, UsageError: unknown time zone. StorageError, CorruptionError: a later commit continues there.
     """
-    state = table.root.upkeep.next_tag
+    state = table.root.maintenance.next_tag
     if state is None or state.rule != rule or state.snapshot_id > latest + 1:
-        state = table.root.upkeep.next_tag = _first_period(table.root, rule)
+        state = table.root.maintenance.next_tag = _first_period(table.root, rule)
     if not rule.by_watermark and rule.tag_at(wall_in(rule.zone, table.root.env.clock.millis()), state.after) is None:
         return
     if _was_rolled_back(table.root, state):
-        state = table.root.upkeep.next_tag = _first_period(table.root, rule)
+        state = table.root.maintenance.next_tag = _first_period(table.root, rule)
     for snapshot in _snapshots(table.root, state.snapshot_id, latest):
         moment = _moment(rule, snapshot)
         begins = None if moment is None else rule.tag_at(moment, state.after)
@@ -46,7 +46,7 @@ def tag_by_time(table: OpenTable, rule: TagRule, latest: int) -> None:
             _make(table, rule.period.name(begins), snapshot)
             _keep_newest(table, lambda name: rule.period.begins(name) is not None)
         after = state.after if begins is None else begins + rule.period.millis
-        state = table.root.upkeep.next_tag = msgspec.structs.replace(
+        state = table.root.maintenance.next_tag = msgspec.structs.replace(
             state, snapshot_id=snapshot.id + 1, after=after, mark=snapshot.mark
         )
 

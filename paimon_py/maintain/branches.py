@@ -53,14 +53,14 @@ def create_branch(
     if root.history is not None:
         if isinstance(begin, Snapshot):
             raise UnsupportedError(
-                f"a catalog that keeps the history makes branches of tags: create_tag('…', {begin.id}) makes one, and"
-                " from_=None begins an empty branch",
+                f"a catalog that manages snapshots creates branches from tags: create_tag('…', {begin.id}) makes one,"
+                " and from_=None begins an empty branch",
                 feature="branches that begin at a snapshot id",
             )
         root.history.create_branch(branch.branch, begin)
         return branch
     if is_complete(root, branch):
-        raise AlreadyExistsError(f"branch {name!r} of {root.path} exists already", path=branch.branch_path)
+        raise AlreadyExistsError(f"branch {name!r} of {root.path} already exists", path=branch.branch_path)
     snapshot = root.tags.get(begin).snapshot if isinstance(begin, str) else begin
     if snapshot is not None:
         root.require_own(snapshot)
@@ -128,7 +128,7 @@ def _check_remains(root: TableRoot, branch: TableRoot, ours: set[str]) -> None:
 
 def _remains_error(path: str, name: str) -> AlreadyExistsError:
     return AlreadyExistsError(
-        f"{path} is a remainder of another branch {name!r}: delete_branch({name!r}) removes the remains", path=path
+        f"{path} remains from an earlier branch {name!r}: delete_branch({name!r}) removes the remains", path=path
     )
 
 
@@ -182,6 +182,6 @@ def rename_branch(root: TableRoot, name: str, new_name: str) -> None:
         )
     branch, target = require_branch(root, check_new_branch(name)), root.on_branch(check_new_branch(new_name))
     if root.store.list(target.branch_path):
-        raise AlreadyExistsError(f"branch {new_name!r} of {root.path} exists already", path=target.branch_path)
+        raise AlreadyExistsError(f"branch {new_name!r} of {root.path} already exists", path=target.branch_path)
     root.schemas.latest()
     root.store.rename_directory(branch.branch_path, target.branch_path)

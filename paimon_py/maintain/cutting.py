@@ -34,10 +34,10 @@ class NewerSnapshotsError(CommitConflictError):
     """New snapshots appeared that must not be deleted."""
 
     def __init__(self, path: str, ids: Sequence[int]) -> None:
-        super().__init__(f"others committed to {path} meanwhile: {shown_ids('snapshot', ids)}", table=path)
+        super().__init__(f"others committed to {path} in the meantime: {shown_ids('snapshot', ids)}", table=path)
 
 
-class Cutting:
+class HistoryCut:
     """One call that cuts the history of a table.
 
     Attributes:
@@ -276,7 +276,7 @@ class Cutting:
 
 
 def delete_tags_beyond(
-    cutting: Cutting, root: TableRoot, names: Sequence[str], last: int, kept: Collection[str] = frozenset()
+    cutting: HistoryCut, root: TableRoot, names: Sequence[str], last: int, kept: Collection[str] = frozenset()
 ) -> tuple[str, ...]:
     """Delete tags of snapshots that left a history, including tags created or renamed concurrently.
 

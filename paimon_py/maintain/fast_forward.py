@@ -16,7 +16,7 @@ from paimon_py.errors import CommitConflictError, SnapshotExpiredError, UsageErr
 from paimon_py.logs import COMMITS, fields, warn
 from paimon_py.maintain.cleanup.expired import FastForwarded
 from paimon_py.maintain.cutting import (
-    Cutting,
+    HistoryCut,
     NewerSnapshotsError,
     ancestors,
     check_no_expiry,
@@ -36,7 +36,7 @@ from paimon_py.spec.snapshot import Base, Snapshot, Tag
 from paimon_py.storage.store import FileMissingError
 
 
-class Parting(msgspec.Struct, frozen=True, kw_only=True):
+class ForkPoint(msgspec.Struct, frozen=True, kw_only=True):
     """The fork point of a branch and main.
 
     Attributes:
@@ -81,7 +81,7 @@ def fast_forward(root: TableRoot, name: str, *, discard: bool) -> FastForwarded:
     move = _Move(root, branch)
     if not discard:
         move.require_nothing_newer()
-    consumers = consumers_beyond(root, move.parting.last_shared + 1) if move.parting.newer else ()
+    consumers = consumers_beyond(root, move.fork_point.last_shared + 1) if move.fork_point.newer else ()
     left_behind = move.left_behind()
     done = move.by_catalog() if root.history is not None else move.run(discard=discard)
     done = msgspec.structs.replace(done, consumers=tuple(sorted({*consumers, *left_behind})))
@@ -89,7 +89,7 @@ def fast_forward(root: TableRoot, name: str, *, discard: bool) -> FastForwarded:
         "%s: moved on to branch %s, snapshot %d", root.path, name, done.snapshot_id,
         extra=fields(root, from_branch=name, snapshot_id=done.snapshot_id),
     )  # fmt: skip
-    warn_of_consumers(root, consumers, move.parting.last_shared + 1)
+    warn_of_consumers(root, consumers, move.fork_point.last_shared + 1)
     if left_behind:
         warn(
             f"{root.path}: consumers had not read snapshots that are deleted now, since the branch {name!r} has expired"
@@ -107,9 +107,9 @@ def fast_forward_event(root: TableRoot, done: FastForwarded) -> RollbackEvent:
     )  # fmt: skip
 
 
-def part(
+def find_fork_point(
     root: TableRoot, there: Mapping[int, Snapshot], coming: Mapping[int, Snapshot], origin: BranchOrigin | None
-) -> Parting:
+) -> ForkPoint:
     """The fork point of a branch and main.
 
     Args:
@@ -125,10 +125,10 @@ def part(
         shared = [parent.id]
     if shared:
         last = max(shared)
-        return Parting(kept=there[last], last_shared=last, newer=tuple(n for n in sorted(there) if n > last))
+        return ForkPoint(kept=there[last], last_shared=last, newer=tuple(n for n in sorted(there) if n > last))
     known = [number for number, one in there.items() if origin is not None and origin.knows(one)]
     last = max(known, default=0)
-    return Parting(kept=None, last_shared=last, newer=tuple(number for number in sorted(there) if number > last))
+    return ForkPoint(kept=None, last_shared=last, newer=tuple(number for number in sorted(there) if number > last))
 
 
 class _Move:
@@ -150,7 +150,7 @@ class _Move:
         """Read what main has, and what has to be deleted."""
         root = self._root
         self._there = {one.id: one for number in root.snapshots.ids() if (one := root.snapshots.find(number))}
-        self.parting = part(root, self._there, self._all(), origin_of(self._branch))
+        self.fork_point = find_fork_point(root, self._there, self._all(), origin_of(self._branch))
         self.tags = self._leaving_tags(root.tags.list())
 
     def _is_as_before(self, ids: Sequence[int]) -> bool:
@@ -171,7 +171,7 @@ class _Move:
 
         Raises: CommitConflictError
         """
-        newer, schemas = self.parting.newer, self._newer_schemas()
+        newer, schemas = self.fork_point.newer, self._newer_schemas()
         parts = [shown_ids("snapshot", newer)] if newer else []
         parts += [f"the tags {', '.join(map(repr, self.tags))}"] if self.tags else []
         parts += [shown_ids("schema", schemas)] if schemas else []
@@ -179,7 +179,7 @@ class _Move:
             name = self._branch.branch
             raise CommitConflictError(
                 f"nothing was done: {self._root.path} has {' and '.join(parts)}, which the branch {name!r} does not"
-                f" build on: fast_forward({name!r}, discard=True) lets them go. To keep them, write what the branch"
+                f" build on: fast_forward({name!r}, discard=True) discards them. To keep them, write what the branch"
                 " changed to the table itself",
                 table=self._root.path,
             )
@@ -189,7 +189,7 @@ class _Move:
             raise CommitConflictError(
                 f"nothing was done: consumers of {self._root.path} have not read snapshots whose successors have"
                 f" expired in the branch {name!r}, and would never read them: {', '.join(map(repr, left_behind))}."
-                f" delete_consumer({consumer!r}) or fast_forward({name!r}, discard=True) passes these changes over",
+                f" delete_consumer({consumer!r}) or fast_forward({name!r}, discard=True) skips these changes",
                 table=self._root.path,
             )
 
@@ -199,7 +199,7 @@ class _Move:
 
         Cost: none if main keeps snapshots; otherwise a list, and a get per consumer.
         """
-        if self.parting.kept is not None or not self._there:
+        if self.fork_point.kept is not None or not self._there:
             return ()
         wanted = range(min(self._there), min(self._all()))
         return tuple(one.name for one in self._root.consumers.all() if one.next_snapshot_id in wanted)
@@ -207,10 +207,10 @@ class _Move:
     def run(self, *, discard: bool) -> FastForwarded:
         """Move main. Without `discard`, a concurrent commit to main is kept, and nothing is done."""
         root, coming = self._root, list(self._all().values())
-        cutting = Cutting(root, FAST_FORWARD, coming, self._branch.branch)
+        cutting = HistoryCut(root, FAST_FORWARD, coming, self._branch.branch)
         with cutting.at_work():
             self._look_again(discard=discard)
-            kept = self.parting.kept
+            kept = self.fork_point.kept
             if kept is not None and not cutting.holds(kept):
                 check_no_expiry(root, kept.id)
         coming = [one for one in coming if kept is None or one.id > kept.id]
@@ -240,7 +240,7 @@ class _Move:
         for value in self._branch.users.all():
             root.users.put(value)
         cutting.end()
-        root.upkeep.forget()
+        root.maintenance.forget()
         return self._result(last.id, set(root.snapshots.ids()), cutting.gone)
 
     def by_catalog(self) -> FastForwarded:
@@ -254,7 +254,7 @@ class _Move:
         before = {number: one.mark for number, one in self._there.items()}
         all_coming = self._all()
         same = {number for number, mark in before.items() if number in all_coming and all_coming[number].mark == mark}
-        stays = {number for number in before if self.parting.kept is not None and number <= self.parting.kept.id}
+        stays = {number for number in before if self.fork_point.kept is not None and number <= self.fork_point.kept.id}
         return FastForwarded(
             snapshot_id=latest,
             gone_ids=tuple(sorted(deleted.union(before) - same - (stays & left))),
@@ -273,7 +273,7 @@ class _Move:
             raise self._expired_error()
         if self._schemas_of_branch() != self._schemas:
             raise CommitConflictError(
-                f"nothing was done: the schema of branch {self._branch.branch!r} changed meanwhile; call again",
+                f"nothing was done: the schema of branch {self._branch.branch!r} changed in the meantime; call again",
                 table=self._root.path,
             )
         ids = self._root.snapshots.ids()
@@ -285,13 +285,15 @@ class _Move:
             if not discard:
                 self.require_nothing_newer()
 
-    def _overtaken(self, cutting: Cutting, schemas: Sequence[int], error: NewerSnapshotsError) -> CommitConflictError:
+    def _overtaken(
+        self, cutting: HistoryCut, schemas: Sequence[int], error: NewerSnapshotsError
+    ) -> CommitConflictError:
         """Withdraw the cut after concurrent commits to main; returns the error."""
         if not cutting.withdraw():
             name = self._branch.branch
             return CommitConflictError(
-                f"{error}; the call had begun already: fast_forward({name!r}, discard=True) finishes it and lets them"
-                " go",
+                f"{error}; the call had already begun: fast_forward({name!r}, discard=True) finishes it and discards"
+                " them",
                 table=self._root.path,
             )
         for number in schemas:
@@ -306,7 +308,7 @@ class _Move:
         name = self._branch.branch
         return CommitConflictError(
             f"nothing was done: {error}, which the branch {name!r} does not build on: fast_forward({name!r},"
-            " discard=True) lets them go",
+            " discard=True) discards them",
             table=self._root.path,
         )
 
@@ -321,7 +323,7 @@ class _Move:
 
     def _expired_error(self) -> SnapshotExpiredError:
         return SnapshotExpiredError(
-            f"branch {self._branch.branch!r} of {self._root.path} let snapshots expire meanwhile; call again",
+            f"branch {self._branch.branch!r} of {self._root.path} expired snapshots in the meantime; call again",
             path=self._branch.branch_path,
         )
 
@@ -333,7 +335,7 @@ class _Move:
         After an interrupted call, main may already contain snapshots of the branch: tags with the same ids but other
         snapshots were to be deleted.
         """
-        coming, last, marks = self._all(), self.parting.last_shared, self._coming_marks()
+        coming, last, marks = self._all(), self.fork_point.last_shared, self._coming_marks()
         is_resumed = self._root.history is None and self._root.cuts.exists()
         taken = set(coming) if is_resumed else set()
         leaving = [tag for tag in tags if tag.snapshot.id > last or tag.snapshot.id in taken]
@@ -343,10 +345,10 @@ class _Move:
         """The marks of the new snapshots, and of those that tags of the branch reference."""
         return {one.mark for one in (*self._all().values(), *(tag.snapshot for tag in self._branch_tags))}
 
-    def _move_tags(self, cutting: Cutting) -> None:
+    def _move_tags(self, cutting: HistoryCut) -> None:
         """Delete tags of main, and copy those of the branch; an existing name on main is kept."""
         root, keeper = self._root, partition_catalog(self._root)
-        gone = delete_tags_beyond(cutting, root, self.tags, self.parting.last_shared, self._coming_marks())
+        gone = delete_tags_beyond(cutting, root, self.tags, self.fork_point.last_shared, self._coming_marks())
         self.tags = [*self.tags, *sorted(set(gone) - set(self.tags))]
         names = set(root.tags.names())
         for tag in self._branch_tags:
@@ -368,7 +370,7 @@ class _Move:
                 found.append(number)
         return found
 
-    def _put_schemas(self, chosen: Iterable[int], cutting: Cutting) -> None:
+    def _put_schemas(self, chosen: Iterable[int], cutting: HistoryCut) -> None:
         """Replace schemas of main by those of the branch if they differ."""
         root = self._root
         there = root.schemas.ids()

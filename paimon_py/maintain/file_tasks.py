@@ -77,7 +77,7 @@ class DeleteTask(Serializable, frozen=True, kw_only=True):
     Attributes:
         paths: in the table's own store, or below `external`.
         external: an external root.
-        named: paths as metadata contain them, in any store; files of other owners are kept.
+        named: paths as metadata contains them, in any store; files of other owners are kept.
     """
 
     kind: ClassVar[str] = "deletion"

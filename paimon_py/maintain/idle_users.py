@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from paimon_py.maintain.cleanup.references import Home
+from paimon_py.maintain.cleanup.references import BranchRoot
 from paimon_py.maintain.file_tasks import is_older
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.user_files import UserFiles, user_file_name
@@ -33,7 +33,7 @@ class IdleUser(NamedTuple):
 
 
 def idle_users(
-    root: TableRoot, branches: Sequence[Home], now_millis: int, named: Collection[str]
+    root: TableRoot, branches: Sequence[BranchRoot], now_millis: int, named: Collection[str]
 ) -> Iterator[IdleUser]:
     """The users of some branches that have been idle for longer than their branch's `commit.user-retention`.
 

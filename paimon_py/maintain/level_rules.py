@@ -27,7 +27,7 @@ _RULES = frozenset(("changelog-producer", "deletion-vectors.enabled"))
 _ATTEMPTS = 5
 
 
-def lift_rows(root: TableRoot, changes: Sequence[SchemaChange]) -> TableSchema | None:
+def compact_lower_rows(root: TableRoot, changes: Sequence[SchemaChange]) -> TableSchema | None:
     """Compact everything with the current options, if the changes alter the meaning of levels.
 
     Returns: the schema under which it was done; None if it was not needed.
@@ -55,8 +55,8 @@ def lift_rows(root: TableRoot, changes: Sequence[SchemaChange]) -> TableSchema |
         if not has_lower_rows(table):
             return schema
     raise CommitRetriesExhaustedError(
-        f"{root.path}: before {', '.join(sorted(_RULES))} change, all rows are compacted, and others wrote new ones"
-        f" {_ATTEMPTS} times meanwhile; stop the writers, and alter the table then"
+        f"{root.path}: before {', '.join(sorted(_RULES))} change, all rows must be compacted, and others wrote new rows"
+        f" in {_ATTEMPTS} attempts; stop the writers, then alter the table"
     )
 
 
@@ -86,9 +86,9 @@ def warn_of_rules_before(root: TableRoot, snapshot: Snapshot, now: TableSchema) 
     before = root.schemas.get(snapshot.schema_id)
     if now.primary_keys and changes_levels(before, now) and has_lower_rows(OpenTable(root, now)):
         warn(
-            f"{root.path}: snapshot {snapshot.id} was written under other options ({', '.join(sorted(_RULES))}): what"
-            " lies below the top level of its buckets is told to streams under those of now, perhaps again, and with"
-            " deletion vectors is not read before it is compacted. Call table.compact(full=True)"
+            f"{root.path}: snapshot {snapshot.id} was written under other options ({', '.join(sorted(_RULES))}):"
+            " streams may return rows below the top level of its buckets again, and with deletion vectors these rows"
+            " are not read before the next compaction. Call table.compact(full=True)"
         )
 
 

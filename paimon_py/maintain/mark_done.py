@@ -93,8 +93,8 @@ def _directory(schema: TableSchema, partition: Mapping[str, object]) -> str:
     fields = [field for field in schema.partition_fields if field.name in partition]
     if fields != list(schema.partition_fields[: len(fields)]):
         raise UsageError(
-            f"mark_partitions_done takes the first keys of {', '.join(schema.partition_keys)}, and these are not: "
-            f"{dict(partition)}"
+            f"mark_partitions_done takes values of the first partition keys ({', '.join(schema.partition_keys)}), "
+            f"not {dict(partition)}"
         )
     options = Options(schema.options)
     legacy = options.get_bool("partition.legacy-name")

@@ -1,6 +1,6 @@
 """Notifies observers of a table after each commit, change of tags, or move of the history.
 
-Observers of the program (`Catalog.register_observer`) are called first, then the Iceberg metadata are written.
+Observers of the program (`Catalog.register_observer`) are called first, then the Iceberg metadata is written.
 
 Observers run after the change is final. A failing observer does not undo it: its failure is a warning, and a string in
 the result of the operation.
@@ -44,11 +44,11 @@ def notify(table: OpenTable, result: Result) -> Result:
     Cost: none without observers.
     Raises: PaimonWarning where warnings are errors, if an observer fails; the commit is published nevertheless.
     """
-    said = tell_commits(table, result.snapshot_ids)
+    said = notify_commits(table, result.snapshot_ids)
     return msgspec.structs.replace(result, warnings=result.warnings + said) if said else result
 
 
-def observed_again(table: OpenTable, result: Result) -> Result:
+def notify_again(table: OpenTable, result: Result) -> Result:
     """The result of a commit that had happened before; observers are notified again.
 
     Args:
@@ -59,7 +59,7 @@ def observed_again(table: OpenTable, result: Result) -> Result:
     return notify(table.newest(), result) if writes_iceberg(table.schema) else result
 
 
-def tell_commits(table: OpenTable, snapshot_ids: Sequence[int]) -> tuple[str, ...]:
+def notify_commits(table: OpenTable, snapshot_ids: Sequence[int]) -> tuple[str, ...]:
     """Report committed snapshots, in order; returns the failures. Cost, Raises: as `notify`"""
     said = _report_commits(table.root)
     if snapshot_ids and _is_followed(table):
@@ -68,7 +68,7 @@ def tell_commits(table: OpenTable, snapshot_ids: Sequence[int]) -> tuple[str, ..
     return said
 
 
-def tell_tags(table: OpenTable, events: Callable[[], Sequence[TagEvent]]) -> tuple[str, ...]:
+def notify_tags(table: OpenTable, events: Callable[[], Sequence[TagEvent]]) -> tuple[str, ...]:
     """Report tags that were created, deleted or moved to another snapshot. Cost, Raises: as `notify`
 
     Args:
@@ -80,7 +80,7 @@ def tell_tags(table: OpenTable, events: Callable[[], Sequence[TagEvent]]) -> tup
     return said
 
 
-def tell_moved(table: OpenTable, event: Callable[[], RollbackEvent]) -> tuple[str, ...]:
+def notify_move(table: OpenTable, event: Callable[[], RollbackEvent]) -> tuple[str, ...]:
     """Report a rollback or a fast-forward. Cost, Raises: as `notify`"""
     said = report(table.root, event)
     if _is_followed(table):
@@ -119,7 +119,7 @@ def report_all(root: TableRoot, events: Callable[[], Sequence[TableEvent]]) -> t
 
 def _report_commits(root: TableRoot) -> tuple[str, ...]:
     """Report the commits of this table object that were not reported yet: another one may have failed in between."""
-    waiting, events = root.upkeep.events, list[CommitEvent]()
+    waiting, events = root.maintenance.events, list[CommitEvent]()
     while waiting:
         try:
             events.append(waiting.pop(0))
@@ -144,8 +144,8 @@ def _notify_one(root: TableRoot, what: str, tell: Callable[[], tuple[str, ...]])
     except _FAILURES as error:
         shown = str(error) if isinstance(error, PaimonError) else f"{type(error).__name__}: {error}"
         said = (
-            f"{what}, but the Iceberg metadata were not published: {shown}; the next commit or"
-            " table.publish_iceberg() makes good for it",
+            f"{what}, but the Iceberg metadata was not published: {shown}; the next commit or"
+            " table.publish_iceberg() writes it",
         )
     for text in said:
         warn(f"{root.path}: {text}")

@@ -179,8 +179,8 @@ class _Publication:
             gone, come = replacement(bucket)
             deletes += gone
             adds += come
-            told = (*bucket.written.changelog, *bucket.compacted.changelog)
-            changelog += entries_of(bucket, FileKind.ADD, told)
+            changelogs = (*bucket.written.changelog, *bucket.compacted.changelog)
+            changelog += entries_of(bucket, FileKind.ADD, changelogs)
         part = SnapshotDelta(
             kind=CommitKind.COMPACT, deletes=tuple(deletes), adds=tuple(adds), changelog=tuple(changelog)
         )
@@ -192,7 +192,7 @@ class _Publication:
     def _check_unchanged(self, state: State) -> Conflict | None:
         """Check that the postponed files still exist, and that their partitions' buckets are unchanged."""
         if state.latest is None:
-            return Conflict("the table's snapshots are gone")
+            return Conflict("the snapshots of the table no longer exist")
         if state.latest == self._snapshot:
             return None
         live = state.live(PartitionChoice.of_rows({entry.partition for entry in self._waiting}))

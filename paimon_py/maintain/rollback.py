@@ -10,7 +10,7 @@ import msgspec
 from paimon_py.errors import SnapshotExpiredError
 from paimon_py.logs import COMMITS, fields, warn
 from paimon_py.maintain.cleanup.expired import RolledBack
-from paimon_py.maintain.cutting import Cutting, ancestors, check_no_expiry, delete_tags_beyond
+from paimon_py.maintain.cutting import HistoryCut, ancestors, check_no_expiry, delete_tags_beyond
 from paimon_py.maintain.tags import is_kept
 from paimon_py.metadata.cuts import ROLLBACK
 from paimon_py.metadata.root import TableRoot
@@ -41,7 +41,7 @@ def rollback(root: TableRoot, target: Snapshot, *, tag: str | None = None) -> Ro
     done = _by_catalog(root, target, tag) if root.history is not None else _rolled_back(root, target)
     done = msgspec.structs.replace(done, consumers=consumers)
     COMMITS.info(
-        "%s: went back to snapshot %d, %d later ones are gone", root.path, target.id, len(done.snapshot_ids),
+        "%s: rolled back to snapshot %d, deleted %d later ones", root.path, target.id, len(done.snapshot_ids),
         extra=fields(root, snapshot_id=target.id, deleted_snapshots=len(done.snapshot_ids)),
     )  # fmt: skip
     warn_of_consumers(root, consumers, target.id + 1)
@@ -101,11 +101,12 @@ def _by_catalog(root: TableRoot, target: Snapshot, tag: str | None) -> RolledBac
 def _rolled_back(root: TableRoot, target: Snapshot) -> RolledBack:
     tags = [tag.name for tag in root.tags.list() if tag.snapshot.id > target.id]
     ids = [number for number in root.snapshots.ids() if number > target.id]
-    cutting = Cutting(root, ROLLBACK, [target])
+    cutting = HistoryCut(root, ROLLBACK, [target])
     with cutting.at_work():
         if not is_available(root, target, cutting):
             raise SnapshotExpiredError(
-                f"snapshot {target.id} of {root.path} expired meanwhile{PINNING}", path=root.path, snapshot_id=target.id
+                f"snapshot {target.id} of {root.path} expired in the meantime{PINNING}",
+                path=root.path, snapshot_id=target.id,
             )
         if not cutting.holds(target):
             check_no_expiry(root, target.id)
@@ -118,12 +119,12 @@ def _rolled_back(root: TableRoot, target: Snapshot) -> RolledBack:
     return RolledBack(snapshot_id=target.id, snapshot_ids=tuple(sorted({*ids, *cutting.gone})), tags=gone_tags)
 
 
-def is_available(root: TableRoot, target: Snapshot, cutting: Cutting) -> bool:
+def is_available(root: TableRoot, target: Snapshot, cutting: HistoryCut) -> bool:
     """Whether the files of a snapshot exist: because of itself, a tag, or an interrupted rollback."""
     return is_kept(root, target) or cutting.holds(target)
 
 
-def _cut_changelogs(root: TableRoot, target: Snapshot, cutting: Cutting, *, has_ancestors: bool) -> None:
+def _cut_changelogs(root: TableRoot, target: Snapshot, cutting: HistoryCut, *, has_ancestors: bool) -> None:
     """Delete the kept changelogs that the target does not descend from."""
     ids, kept = root.changelogs.ids(), target.id
     if not has_ancestors and ids:

@@ -12,14 +12,14 @@ from typing import Literal
 from paimon_py.errors import CommitConflictError, SnapshotExpiredError, TableNotFoundError, TagNotFoundError
 from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_references
-from paimon_py.maintain.observers import report, tell_tags
+from paimon_py.maintain.observers import notify_tags, report
 from paimon_py.metadata.catalog_entry import partition_catalog
 from paimon_py.metadata.id_runs import runs_of_ids
+from paimon_py.metadata.maintenance_state import TagEnd
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
 from paimon_py.metadata.success_file import mark_success
-from paimon_py.metadata.upkeep import TagEnd
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.scan.moments import limit_before, millis_of
 from paimon_py.spec.events import ExpiryEvent, TagEvent
@@ -57,7 +57,7 @@ def make_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta 
             f"snapshot {snapshot.id} of {table.root.path} expired while the tag {name!r} was made of it{PINNING}",
             path=table.root.path, snapshot_id=snapshot.id,
         )  # fmt: skip
-    _tell_made(table, name, lambda: _event(table.root, tag, "create"))
+    _follow_creation(table, name, lambda: _event(table.root, tag, "create"))
     return tag
 
 
@@ -78,8 +78,8 @@ def rename_tag(table: OpenTable, name: str, new_name: str) -> Tag:
     except CommitConflictError:
         table.root.schemas.latest()
         raise
-    _tell_made(table, new_name, lambda: _event(table.root, tag, "rename", name))
-    _tell_gone(table, name)
+    _follow_creation(table, new_name, lambda: _event(table.root, tag, "rename", name))
+    _follow_deletion(table, name)
     return tag
 
 
@@ -102,8 +102,8 @@ def replace_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedel
             f"snapshot {snapshot.id} of {table.root.path} expired while the tag {name!r} was made to name it{PINNING}",
             path=table.root.path, snapshot_id=snapshot.id,
         )  # fmt: skip
-    _let_go(table, [old], lambda: None)
-    _tell_made(table, name, lambda: _event(table.root, tag, "replace"))
+    _delete_with_files(table, [old], lambda: None)
+    _follow_creation(table, name, lambda: _event(table.root, tag, "replace"))
     return tag
 
 
@@ -137,18 +137,18 @@ def _event(root: TableRoot, tag: Tag, action: Action, old_name: str | None = Non
     )
 
 
-def _tell_made(table: OpenTable, name: str, event: Callable[[], TagEvent]) -> None:
+def _follow_creation(table: OpenTable, name: str, event: Callable[[], TagEvent]) -> None:
     """Run the actions that follow the creation of a tag."""
-    table.root.upkeep.tags_look = None
+    table.root.maintenance.tags_look = None
     if table.options.get_bool("tag.create-success-file"):
         mark_success(table.root, tag_success_path(table.root.branch_path, name))
     keeper = partition_catalog(table.root)
     if keeper is not None:
         keeper.tag_created(table.root, name)
-    tell_tags(table, lambda: (event(),))
+    notify_tags(table, lambda: (event(),))
 
 
-def _tell_gone(table: OpenTable, name: str) -> None:
+def _follow_deletion(table: OpenTable, name: str) -> None:
     """Run the actions that follow the deletion of a tag."""
     if table.options.get_bool("tag.create-success-file"):
         table.root.store.delete(tag_success_path(table.root.branch_path, name))
@@ -196,10 +196,10 @@ def delete_tags(table: OpenTable, going: Sequence[Tag]) -> None:
     check_taggable(table.schema)
     table.root.require_own(*(tag.snapshot for tag in going))
     names = {tag.name for tag in going}
-    _let_go(table, going, delete, names)
+    _delete_with_files(table, going, delete, names)
     for tag in gone:
-        _tell_gone(table, tag.name)
-    tell_tags(table, lambda: [_event(table.root, tag, "delete") for tag in gone])
+        _follow_deletion(table, tag.name)
+    notify_tags(table, lambda: [_event(table.root, tag, "delete") for tag in gone])
     _check_gone(table.root, names.difference(tag.name for tag in gone))
 
 
@@ -211,11 +211,13 @@ def _check_gone(root: TableRoot, left: Collection[str]) -> None:
     moved = sorted(set(left).intersection(root.tags.names())) if left else []
     if moved:
         raise CommitConflictError(
-            f"the tag {moved[0]!r} of {root.path} was moved meanwhile, and stays; call again", table=root.path
+            f"the tag {moved[0]!r} of {root.path} was moved, and was not deleted; call again", table=root.path
         )
 
 
-def _let_go(table: OpenTable, going: Sequence[Tag], delete: Callable[[], None], names: Collection[str] = ()) -> None:
+def _delete_with_files(
+    table: OpenTable, going: Sequence[Tag], delete: Callable[[], None], names: Collection[str] = ()
+) -> None:
     """Delete the files that only some tags kept. Raises: as `delete_tags`
 
     Args:
@@ -223,26 +225,26 @@ def _let_go(table: OpenTable, going: Sequence[Tag], delete: Callable[[], None], 
         names: the tags that `delete` deletes.
     """
     others = [one.snapshot for one in table.root.tags.list() if one.name not in names]
-    freed, doomed = _only_tagged(table.root, [tag.snapshot for tag in going], others), DeletionPlan(table)
+    freed, plan = _only_tagged(table.root, [tag.snapshot for tag in going], others), DeletionPlan(table)
     if freed:
         for snapshot in freed:
-            doomed.add_live(snapshot)
-            doomed.add_lists(snapshot.base_manifest_list, snapshot.delta_manifest_list)
-            doomed.add_indexes(snapshot)
+            plan.add_live(snapshot)
+            plan.add_lists(snapshot.base_manifest_list, snapshot.delta_manifest_list)
+            plan.add_indexes(snapshot)
         beside = other_references(table.root, freed)
-        doomed.spare([*others, *_of_history(table.root, freed), *beside.branches])
-        doomed.spare_changes(beside)
+        plan.spare([*others, *_of_history(table.root, freed), *beside.branches])
+        plan.spare_changes(beside)
         for number in table.root.changelogs.ids():
             changelog = table.root.changelogs.find(number) if number <= freed[-1].id else None
             if changelog is not None:
-                doomed.spare_written(changelog)
+                plan.spare_written(changelog)
     delete()
     if freed:
         later = other_references(table.root, freed)
         find = table.root.snapshots.find
-        doomed.spare(one for old in freed if (one := find(old.id)) is not None and one.mark == old.mark)
-        doomed.spare([*later.branches, *(one for one in later.tags if one not in others)])
-    doomed.delete()
+        plan.spare(one for old in freed if (one := find(old.id)) is not None and one.mark == old.mark)
+        plan.spare([*later.branches, *(one for one in later.tags if one not in others)])
+    plan.delete()
 
 
 def _only_tagged(root: TableRoot, going: Sequence[Snapshot], others: Sequence[Snapshot]) -> list[Snapshot]:
@@ -300,7 +302,7 @@ def expire_tags(
     if gone:
         delete_tags(table, gone)
     for tag in gone:
-        _tell_end(table.root, tag)
+        _log_expiry(table.root, tag)
     return [tag.name for tag in gone]
 
 
@@ -312,7 +314,7 @@ def expire_tags_by_commit(table: OpenTable, *, is_first: bool) -> None:
     Cost: a list, at most once a minute or if a tag is known to be over; a get per tag not read before.
     Raises: as `delete_tag`
     """
-    now, memory = table.root.env.clock.millis(), table.root.upkeep
+    now, memory = table.root.env.clock.millis(), table.root.maintenance
     if memory.tags_look is not None and now < memory.tags_look <= now + _LOOK_MILLIS:
         return
     if is_first and memory.tags_look is None:
@@ -330,7 +332,7 @@ def expire_tags_by_commit(table: OpenTable, *, is_first: bool) -> None:
             if found.wall_millis is not None and found.wall_millis + to_utc < now:
                 over = table.root.tags.get(name)
                 delete_tag(table, over)
-                _tell_end(table.root, over)
+                _log_expiry(table.root, over)
                 continue
         except TagNotFoundError:
             continue
@@ -339,9 +341,9 @@ def expire_tags_by_commit(table: OpenTable, *, is_first: bool) -> None:
     memory.tags_look = min([now + _LOOK_MILLIS, *ends])
 
 
-def _tell_end(root: TableRoot, tag: Tag) -> None:
+def _log_expiry(root: TableRoot, tag: Tag) -> None:
     EXPIRY.info(
-        "%s: tag %r went, its time was over; it named snapshot %d", root.path, tag.name, tag.snapshot.id,
+        "%s: tag %r expired; it referred to snapshot %d", root.path, tag.name, tag.snapshot.id,
         extra=fields(root, tag=tag.name, snapshot_id=tag.snapshot.id),
     )  # fmt: skip
     report(root, lambda: ExpiryEvent(**root.event_place(), what="tags", count=1))

@@ -101,7 +101,7 @@ class SupportsPartitions(Protocol):
 
 
 @runtime_checkable
-class CountsPartitions(Protocol):
+class SupportsPartitionCounts(Protocol):
     """A `CatalogEntry` whose catalog collects partition statistics from commits (`metastore.partitioned-table`)."""
 
     @property

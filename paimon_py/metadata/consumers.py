@@ -216,12 +216,12 @@ def _decode(name: str, data: bytes, path: str) -> Consumer:
     way = f"delete_consumer({name!r}) removes it, reset_consumer({name!r}, …) rewrites it"
     try:
         with decoding_metadata(path):
-            told = decode_object(data, path).get(_NEXT)
+            next_id = decode_object(data, path).get(_NEXT)
     except CorruptionError as error:
         raise CorruptionError(f"consumer {name!r} is damaged: {error}; {way}", path=path) from error
-    found = whole_number(told)
+    found = whole_number(next_id)
     if found is None or found < 0:
         raise CorruptionError(
-            f"{path}: consumer {name!r} is damaged: {_NEXT!r} is {told!r}, not a snapshot id; {way}", path=path
+            f"{path}: consumer {name!r} is damaged: {_NEXT!r} is {next_id!r}, not a snapshot id; {way}", path=path
         )
     return Consumer(name, found)

@@ -1,8 +1,8 @@
 """History: the snapshots of a table as a chain, each built on the previous one.
 
 This module answers which snapshots came after another, whether one descends from another, and whether the chain is
-complete. The snapshots after a base are returned as steps or as `Lost`, which is never taken for an empty history:
-unseen changes may be anything.
+complete. The snapshots after a base are returned as a `SnapshotRange`, or as a `HistoryGap`, which is never taken for
+an empty range: unseen changes may be anything.
 
 Snapshots of paimon_py contain the mark of their parent; for those of other writers the manifests decide.
 
@@ -29,13 +29,13 @@ _AHEAD_MAX = 64
 """The number of snapshots that are fetched in parallel on distant stores."""
 
 
-class Lost(msgspec.Struct, frozen=True):
+class HistoryGap(msgspec.Struct, frozen=True):
     """The changes after a base are unknown: the base, a later snapshot or a manifest expired or was rolled back."""
 
     base: Base
 
 
-class History:
+class SnapshotRange:
     """Consecutive snapshots of a table, each with the entries it added and deleted.
 
     Attributes:
@@ -48,23 +48,23 @@ class History:
         self._manifests = manifests
         self.snapshots = tuple(snapshots)
 
-    def entries(self, entry_filter: EntryFilter | None = None) -> EntryColumns | Lost:
+    def entries(self, entry_filter: EntryFilter | None = None) -> EntryColumns | HistoryGap:
         """The entries of the deltas, oldest first. Cost: two gets for each snapshot, minus what was read before."""
         return self._entries([snapshot.delta_manifest_list for snapshot in self.snapshots], entry_filter)
 
-    def changelog_entries(self, entry_filter: EntryFilter | None = None) -> EntryColumns | Lost:
+    def changelog_entries(self, entry_filter: EntryFilter | None = None) -> EntryColumns | HistoryGap:
         """Changelog files, oldest first. Cost: two gets for each snapshot that has some."""
         lists = [snapshot.changelog_manifest_list for snapshot in self.snapshots]
         return self._entries([name for name in lists if name is not None], entry_filter)
 
-    def added_names(self) -> pa.Array | Lost:
+    def added_names(self) -> pa.Array | HistoryGap:
         """The names of all added data files and changelog files."""
         data, changelog = self.entries(), self.changelog_entries()
-        if isinstance(data, Lost) or isinstance(changelog, Lost):
+        if isinstance(data, HistoryGap) or isinstance(changelog, HistoryGap):
             return self._gap()
         return pa.concat_arrays([data.names(), changelog.names()])
 
-    def index_names(self) -> set[str] | Lost:
+    def index_names(self) -> set[str] | HistoryGap:
         """The names of all index files that the snapshots reference."""
         names: set[str] = set()
         for name in dict.fromkeys(snapshot.index_manifest for snapshot in self.snapshots):
@@ -74,21 +74,21 @@ class History:
                 return self._gap()
         return names
 
-    def each(self) -> Iterator[History]:
+    def each(self) -> Iterator[SnapshotRange]:
         """The snapshots one by one, oldest first."""
-        return (History(self._manifests, [snapshot]) for snapshot in self.snapshots)
+        return (SnapshotRange(self._manifests, [snapshot]) for snapshot in self.snapshots)
 
     def _index(self, name: str | None) -> Sequence[IndexEntry]:
         return () if name is None else self._manifests.read_index(name)
 
-    def _entries(self, lists: Sequence[str], entry_filter: EntryFilter | None) -> EntryColumns | Lost:
+    def _entries(self, lists: Sequence[str], entry_filter: EntryFilter | None) -> EntryColumns | HistoryGap:
         try:
             return self._manifests.read_entries(self._manifests.read_lists(lists), entry_filter)
         except FileMissingError:
             return self._gap()
 
-    def _gap(self) -> Lost:
-        return Lost(Base(self.snapshots[0].id - 1, ""))
+    def _gap(self) -> HistoryGap:
+        return HistoryGap(Base(self.snapshots[0].id - 1, ""))
 
 
 class SnapshotLog:
@@ -103,7 +103,7 @@ class SnapshotLog:
         self._known: dict[int, Snapshot | None] = {}
         self._newest: Snapshot | None = None
 
-    def after(self, base: Base, latest: Snapshot | None) -> History | Lost:
+    def after(self, base: Base, latest: Snapshot | None) -> SnapshotRange | HistoryGap:
         """The snapshots after a base up to and including `latest`, which must be newer than in all earlier calls.
 
         Cost: none if `latest` is the base; otherwise a get for the base and for each snapshot in between, and one if
@@ -112,16 +112,16 @@ class SnapshotLog:
         if base.is_of(latest):
             return self._history([])
         if latest is None or base.id >= latest.id:
-            return Lost(base)
+            return HistoryGap(base)
         self._join(latest)
         numbers = self._fetch(range(max(base.id, 1), latest.id + 1))
         if base.id and not base.is_of(self._find(base.id)):
-            return Lost(base)
+            return HistoryGap(base)
         found = [self._find(number) for number in numbers if number > base.id]
         there = [snapshot for snapshot in found if snapshot is not None]
-        return self._history(there) if len(there) == len(found) else Lost(base)
+        return self._history(there) if len(there) == len(found) else HistoryGap(base)
 
-    def until_now(self, base: Base) -> History | Lost:
+    def until_now(self, base: Base) -> SnapshotRange | HistoryGap:
         """The snapshots after a base up to the current latest one. Cost: as `after`, and finding the latest one."""
         return self.after(base, self._root.snapshots.latest())
 
@@ -158,37 +158,37 @@ class SnapshotLog:
                 next_id = number - 1
             size = min(2 * size, _AHEAD_MAX)
 
-    def all_left(self, latest: Snapshot | None) -> History:
+    def all_existing(self, latest: Snapshot | None) -> SnapshotRange:
         """All remaining snapshots, including those of tags, oldest first. Cost: a get for each, and one list."""
         found = {snapshot.mark: snapshot for snapshot in self.newest_first(latest)}
         found.update((tag.snapshot.mark, tag.snapshot) for tag in self._root.tags.list())
         return self._history(sorted(found.values(), key=lambda snapshot: snapshot.id))
 
-    def names_left(self) -> set[str] | Lost:
+    def existing_names(self) -> set[str] | HistoryGap:
         """The names of all files in remaining snapshots and tags: data files, those beside them, changelog files,
         index files.
 
         Names of files that were deleted since some snapshot may be included. The changelog of a snapshot that only a
         tag holds may be missing.
 
-        Cost: as `all_left`, two gets for each, and the files of the latest snapshot and of the tags.
+        Cost: as `all_existing`, two gets for each, and the files of the latest snapshot and of the tags.
         """
         latest = self._root.snapshots.latest()
-        history = self.all_left(latest)
+        history = self.all_existing(latest)
         changed, index = history.entries(), history.index_names()
-        if isinstance(changed, Lost) or isinstance(index, Lost):
-            return Lost(Base.of(latest))
+        if isinstance(changed, HistoryGap) or isinstance(index, HistoryGap):
+            return HistoryGap(Base.of(latest))
         names = {name for entry in changed.entries() for name in (entry.file.name, *entry.file.extra_files)} | index
         for one in history.each():
-            told = one.changelog_entries()
-            names.update(() if isinstance(told, Lost) else told.names().to_pylist())
+            changelog = one.changelog_entries()
+            names.update(() if isinstance(changelog, HistoryGap) else changelog.names().to_pylist())
         tagged = (tag.snapshot for tag in self._root.tags.list())
         for snapshot in (*tagged, *([] if latest is None else [latest])):
             names |= self._root.manifests.file_names(snapshot)
         return names
 
-    def _history(self, snapshots: Iterable[Snapshot]) -> History:
-        return History(self._root.manifests, snapshots)
+    def _history(self, snapshots: Iterable[Snapshot]) -> SnapshotRange:
+        return SnapshotRange(self._root.manifests, snapshots)
 
     def _join(self, latest: Snapshot) -> None:
         """Add a newer snapshot to the known ones, or start over if it does not descend from them."""

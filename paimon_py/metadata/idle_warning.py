@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paimon_py.logs import warn
-from paimon_py.metadata.catalog_entry import CountsPartitions, SupportsPartitions
+from paimon_py.metadata.catalog_entry import SupportsPartitionCounts, SupportsPartitions
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, is_cross_partition
@@ -21,7 +21,7 @@ def warn_of_idle_options(root: TableRoot, options: Mapping[str, str]) -> None:
     """
     entry = root.registration
     kept = OF_METASTORES if isinstance(entry, SupportsPartitions) else ()
-    if isinstance(entry, CountsPartitions) and entry.counts_partitions:
+    if isinstance(entry, SupportsPartitionCounts) and entry.counts_partitions:
         kept = (PARTITIONED,)
     found = {
         name: why

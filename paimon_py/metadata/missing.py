@@ -40,7 +40,7 @@ def missing_error(
         return _damage(base.id, error)
     what = "expired" if found is None else "was rolled back, and another one has its id now,"
     return SnapshotExpiredError(
-        f"snapshot {base.id} of {table} {what} while it was read: {error.path} is gone{PINNING}",
+        f"snapshot {base.id} of {table} {what} while it was read: {error.path} no longer exists{PINNING}",
         path=error.path,
         snapshot_id=base.id,
     )
@@ -58,7 +58,7 @@ def missing_change_error(
     if gone is None:
         return _damage(last, error)
     return SnapshotExpiredError(
-        f"snapshot {gone} of {table} expired while its changes were read: {error.path} is gone{PINNING}",
+        f"snapshot {gone} of {table} expired while its changes were read: {error.path} no longer exists{PINNING}",
         path=error.path,
         snapshot_id=gone,
     )

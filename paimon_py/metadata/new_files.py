@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from paimon_py.files.blob_writer import BlobFileWriter
 from paimon_py.files.layout import FileLayout
-from paimon_py.files.naming import DataFileNames, FileNames, NameRules, NamesAgain
+from paimon_py.files.naming import DataFileNames, FileNames, NameRules, ReplacementNames
 from paimon_py.files.places import BucketPlace
 from paimon_py.files.writer import RollingWriter
 from paimon_py.metadata.open_table import BucketFiles, OpenTable
@@ -48,7 +48,7 @@ class NewFiles:
         table = files.table
         self._root = root = table.root
         rules, ids = rules or FileRules.of(table), root.env.ids
-        self._names: FileNames = NamesAgain(again, ids) if again else DataFileNames(rules.names, ids)
+        self._names: FileNames = ReplacementNames(again, ids) if again else DataFileNames(rules.names, ids)
         self._place = BucketPlace(files.directory)
         if rules.external is not None:
             relative = relative_bucket_path(table.schema, table.partition_directory(files.partition), files.bucket)

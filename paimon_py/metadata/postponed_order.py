@@ -18,7 +18,7 @@ import numpy as np
 from paimon_py.codec.columns import Ints
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
 from paimon_py.metadata.entry_filter import EntryFilter
-from paimon_py.metadata.history import History, Lost, SnapshotLog
+from paimon_py.metadata.history import HistoryGap, SnapshotLog, SnapshotRange
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import POSTPONE_BUCKET
@@ -66,8 +66,8 @@ def _added_by(root: TableRoot, latest: Snapshot, waiting: EntryColumns) -> Ints:
     for snapshot in SnapshotLog(root).newest_first(latest):
         if snapshot.commit_kind not in (CommitKind.APPEND, CommitKind.OVERWRITE):
             continue
-        entries = History(root.manifests, [snapshot]).entries(WAITING)
-        if isinstance(entries, Lost):
+        entries = SnapshotRange(root.manifests, [snapshot]).entries(WAITING)
+        if isinstance(entries, HistoryGap):
             break
         added = left.intersection(_places(entries.take(entries.kind == FileKind.ADD)))
         found_in.update(dict.fromkeys(added, snapshot.id))

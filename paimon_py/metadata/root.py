@@ -15,12 +15,12 @@ from paimon_py.metadata.committer import Committer, StoreCommitter
 from paimon_py.metadata.consumers import Consumers
 from paimon_py.metadata.cuts import Cuts
 from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.maintenance_state import MaintenanceState
 from paimon_py.metadata.manifests import Manifests
 from paimon_py.metadata.missing import missing_change_error, missing_error, why_replaced
 from paimon_py.metadata.schemas import Schemas
 from paimon_py.metadata.snapshots import Snapshots, check_mark
 from paimon_py.metadata.tags import Tags
-from paimon_py.metadata.upkeep import Upkeep
 from paimon_py.metadata.user_files import UserFiles
 from paimon_py.spec.layout import MAIN_BRANCH, branch_root
 from paimon_py.spec.snapshot import Base, Snapshot
@@ -63,8 +63,8 @@ class TableRoot:
     """
 
     __slots__ = (
-        "branch", "branch_path", "changelogs", "consumers", "cuts", "env", "files", "history", "manifests", "path",
-        "registration", "schemas", "snapshots", "store", "tags", "upkeep", "users", "warned_of",
+        "branch", "branch_path", "changelogs", "consumers", "cuts", "env", "files", "history", "maintenance",
+        "manifests", "path", "registration", "schemas", "snapshots", "store", "tags", "users", "warned_of",
     )  # fmt: skip
 
     def __init__(
@@ -98,7 +98,7 @@ class TableRoot:
         self.users = UserFiles(store, home)
         self.manifests = Manifests(store, path, env)
         self.registration = registration
-        self.upkeep = Upkeep()
+        self.maintenance = MaintenanceState()
         self.warned_of: set[tuple[str, str]] = set()  # options of which each table object warns once
 
     def on_branch(self, branch: str) -> TableRoot:

@@ -138,7 +138,7 @@ class Snapshots:
                 return snapshot
         raise SnapshotNotFoundError(f"the newest snapshot of {self._path} disappears repeatedly", path=self._path)
 
-    def take_doubt(self) -> bool:
+    def reset_doubt(self) -> bool:
         """Whether `latest` found its result without a good hint since the last call."""
         is_doubtful, self._is_doubtful = self._is_doubtful, False
         return is_doubtful
@@ -194,7 +194,7 @@ class Snapshots:
         ids = self.ids()
         if ids and 0 < snapshot_id < ids[0]:
             raise self._expired_error(snapshot_id, ids[0])
-        there = f"there are {ids[0]} to {ids[-1]}" if ids else "the table has no snapshot yet"
+        there = f"it has snapshots {ids[0]} to {ids[-1]}" if ids else "the table has no snapshot yet"
         raise SnapshotNotFoundError(
             f"no snapshot {snapshot_id} in {self._path}: {there}", path=self._path, snapshot_id=snapshot_id
         )
@@ -302,7 +302,7 @@ def check_mark(path: str, number: int, found: Snapshot) -> None:
     """
     if not SnapshotId.of(found).is_same(number):
         raise SnapshotNotFoundError(
-            f"snapshot {number} of {path} is a different one now: the original was rolled back, and a later commit has"
+            f"snapshot {number} of {path} now has other contents: the original was rolled back, and a later commit has"
             " its id; or it belongs to another table or branch",
             path=path, snapshot_id=int(number),
         )  # fmt: skip

@@ -110,7 +110,7 @@ class Tags:
         if not self.delete_same(old):
             self.delete_same(tag)
             raise CommitConflictError(
-                f"nothing was done: the tag {name!r} of {self._path} was moved meanwhile; call again", table=self._path
+                f"nothing was done: others moved the tag {name!r} of {self._path}; call again", table=self._path
             )
         return tag
 
@@ -131,7 +131,7 @@ class Tags:
         return self._store.put_new(path, tag_to_json(tag), within=self._path)
 
     def _exists_error(self, name: str) -> AlreadyExistsError:
-        return AlreadyExistsError(f"tag {name!r} of {self._path} exists already", path=tag_path(self._path, name))
+        return AlreadyExistsError(f"tag {name!r} of {self._path} already exists", path=tag_path(self._path, name))
 
     def delete_same(self, tag: Tag) -> bool:
         """Delete the file of a tag unless it contains something else by now.

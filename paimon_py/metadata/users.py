@@ -37,8 +37,8 @@ class UserHistory:
         seen: the result of the last search for all users, and the mark of the snapshot for which it holds.
     """
 
-    def __init__(self, chronicle: SnapshotLog, root: TableRoot) -> None:
-        self._chronicle = chronicle
+    def __init__(self, snapshot_log: SnapshotLog, root: TableRoot) -> None:
+        self._snapshot_log = snapshot_log
         self._root = root
         self.seen: tuple[str, Users] | None = None
 
@@ -67,7 +67,7 @@ class UserHistory:
         """The snapshots to search, newest first; ranges that a snapshot's users already cover are skipped."""
         below: int | None = None
         while True:
-            for snapshot in self._chronicle.newest_first(latest, below=below):
+            for snapshot in self._snapshot_log.newest_first(latest, below=below):
                 yield snapshot
                 if snapshot.users is not None:
                     below = snapshot.users.unknown_until + 1
@@ -82,7 +82,7 @@ class UserHistory:
         if value.user != user or latest is None:
             return None
         number = value.commit.snapshot_id
-        there = next(self._chronicle.newest_first(latest, below=number + 1), None)
+        there = next(self._snapshot_log.newest_first(latest, below=number + 1), None)
         if number > latest.id or (there is not None and there.id == number and there.mark != value.mark):
             return RolledBackNumber(value.commit.identifier)
         return value.commit

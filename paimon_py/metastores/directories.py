@@ -128,7 +128,7 @@ class DirectoryMetastore:
         if not Schemas(self._store, path).ids():
             raise TableNotFoundError(f"there is no table {str(name)!r}", path=path, table=str(name))
         if self._store.stat(target) is not None:
-            raise AlreadyExistsError(f"table {str(to)!r} exists already", path=target, table=str(to))
+            raise AlreadyExistsError(f"table {str(to)!r} already exists", path=target, table=str(to))
         self._store.rename_directory(path, target)
 
     def repair(self, database: str | None, table: str | None) -> None:

@@ -25,7 +25,7 @@ from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import Bucket, BucketChanges, Edit
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.expr.predicate import Predicate
-from paimon_py.files.deletion_filter import Living, living
+from paimon_py.files.deletion_filter import LiveRows, living
 from paimon_py.files.physical import with_row_ids
 from paimon_py.formats.base import empty_rows
 from paimon_py.lsm.same_values import same_values
@@ -35,9 +35,9 @@ from paimon_py.progress import ProgressCounter, ProgressShare
 from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Operation
 from paimon_py.rows.evaluation import RowCounts, RowOutput, undone_by
 from paimon_py.rows.files_read import Files, files_of, with_new_files
-from paimon_py.rows.handed_over import HandedOver
 from paimon_py.rows.renewed_vectors import renewed_vectors
 from paimon_py.rows.rules import keeps_deletion_vectors
+from paimon_py.rows.writer_changes import WriterChanges
 from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
@@ -49,7 +49,7 @@ from paimon_py.write.settings import WriterSettings
 _NONE = DeletionVector({})
 
 
-class Touched(msgspec.Struct):
+class ChangedFile(msgspec.Struct):
     """A file with rows that change.
 
     `changed`: their positions, from all passes so far. `is_done`: everything is written. `owed`: the number of passes
@@ -99,8 +99,8 @@ class AppendRows:
         self._alone = alone
         self._marks = keeps_deletion_vectors(table.schema)
         self._stored = with_row_ids(table.schema)
-        self._written = HandedOver(table)
-        self._touched: dict[tuple[bytes, int, str], Touched] = {}
+        self._written = WriterChanges(table)
+        self._touched: dict[tuple[bytes, int, str], ChangedFile] = {}
         self._seen: list[Mask] = []
         self._made: list[IndexEntry] = []
         self._counts = RowCounts()
@@ -197,7 +197,7 @@ class AppendRows:
                     self._tally.add(file.row_count)
                     continue
                 key = (split.partition, split.bucket, file.name)
-                touched = self._touched.setdefault(key, Touched(split, file, dead, _NONE))
+                touched = self._touched.setdefault(key, ChangedFile(split, file, dead, _NONE))
                 touched.changed = touched.changed.union(DeletionVector.of(np.concatenate([deleted, updated])))
                 touched.owed += 1
                 self._counts = self._counts.plus(deleted=len(deleted), updated=len(updated))
@@ -241,7 +241,9 @@ class AppendRows:
         alive = np.setdiff1d(np.arange(file.row_count), dead.positions, assume_unique=True)
         return (alive, none) if action == DELETE else (none, alive)
 
-    def _write_updated(self, operation: Operation, touched: Touched, wanted: DeletionVector, writer: Writer) -> None:
+    def _write_updated(
+        self, operation: Operation, touched: ChangedFile, wanted: DeletionVector, writer: Writer
+    ) -> None:
         """Write the updated versions of the rows at some positions of a file."""
         names = frozenset(self._stored.names)
         part = self._share_of_writing(touched) if self._marks else ProgressShare(self._tally, 0)
@@ -261,14 +263,14 @@ class AppendRows:
         columns = [*updated.columns, rows.column(ROW_ID), pa.nulls(rows.num_rows, pa.int64())]
         return pa.RecordBatch.from_arrays(columns, schema=to_arrow_schema(self._stored.fields))
 
-    def _share_of_writing(self, touched: Touched) -> ProgressShare:
+    def _share_of_writing(self, touched: ChangedFile) -> ProgressShare:
         """The progress share for writing a file."""
         owed, touched.owed = touched.owed, 0
         return ProgressShare(self._tally, touched.file.row_count, steps=owed)
 
     def _write_all(
         self,
-        touched: Touched,
+        touched: ChangedFile,
         operation: Operation | None,
         gone: DeletionVector,
         updated: DeletionVector,
@@ -299,7 +301,7 @@ class AppendRows:
         dead: DeletionVector,
         predicate: Predicate | None,
         wanted: DeletionVector | None = None,
-    ) -> Iterator[Living]:
+    ) -> Iterator[LiveRows]:
         """The live rows of a file.
 
         Rows outside `wanted`, and rows for which `predicate` is not true, may be missing.
@@ -316,7 +318,7 @@ class AppendRows:
         if not self._touched:
             return []
         assert snapshot is not None
-        by_bucket: dict[Bucket, list[Touched]] = {}
+        by_bucket: dict[Bucket, list[ChangedFile]] = {}
         for touched in self._touched.values():
             by_bucket.setdefault((touched.split.partition, touched.split.bucket), []).append(touched)
         entries = self._root.manifests.live_entries(snapshot)
@@ -332,7 +334,7 @@ class AppendRows:
     def _replaced_in(
         self,
         bucket: Bucket,
-        files: Sequence[Touched],
+        files: Sequence[ChangedFile],
         whole: dict[tuple[bytes, int, str], DataFile],
         known: BucketDeletions,
     ) -> BucketChanges:

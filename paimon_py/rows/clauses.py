@@ -252,14 +252,14 @@ def _all(
     schema: TableSchema, source: pa.Schema, on: Mapping[str, str], verb: str, *, insert: bool
 ) -> dict[str, object]:
     """Every column of the source, by name; the join columns are not set."""
-    strangers = [name for name in source.names if name not in schema.names and name not in on.values()]
-    if strangers:
+    unknown = [name for name in source.names if name not in schema.names and name not in on.values()]
+    if unknown:
         hint = "" if verb == "upsert" else ', or say what to set as {"c": "source.c"}'
-        near = near_hint(strangers, [name for name in schema.names if name not in source.names])
-        shown = ", ".join(map(repr, strangers))
+        near = near_hint(unknown, [name for name in schema.names if name not in source.names])
+        shown = ", ".join(map(repr, unknown))
         raise SchemaError(
             f"the source has {shown}, which the table does not have; {near}leave them out{hint}",
-            fields=tuple(strangers),
+            fields=tuple(unknown),
         )
     found: dict[str, object] = {name: f"{SOURCE}.{name}" for name in source.names if name in schema.names}
     for name, other in on.items():

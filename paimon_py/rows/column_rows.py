@@ -24,7 +24,7 @@ from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions, i
 from paimon_py.errors import UnsupportedError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.column_files import ColumnFiles, Pieces, behind
-from paimon_py.files.deletion_filter import Living, living
+from paimon_py.files.deletion_filter import LiveRows, living
 from paimon_py.files.physical import with_row_ids
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.new_files import NewFiles
@@ -35,8 +35,8 @@ from paimon_py.rows.columns_writer import ColumnParts, ColumnsWriter, column_par
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
 from paimon_py.rows.evaluation import RowCounts, RowOutput, undone_by
 from paimon_py.rows.files_read import Files, files_of, with_new_files
-from paimon_py.rows.handed_over import HandedOver
 from paimon_py.rows.renewed_vectors import renewed_vectors
+from paimon_py.rows.writer_changes import WriterChanges
 from paimon_py.scan.aligned_rows import AlignedRows
 from paimon_py.scan.request import Request
 from paimon_py.scan.split import Section, Split
@@ -123,7 +123,7 @@ class ColumnRows:
         self._plain_fields = tuple(field for field in self._set_fields if field not in apart)
         self._blob_fields = tuple(field for field in self._set_fields if field in apart)
         self._narrow = msgspec.structs.replace(table.schema, fields=self._set_fields)
-        self._written = HandedOver(table)
+        self._written = WriterChanges(table)
         self._ranges: dict[tuple[Bucket, int], _Range] = {}
         self._columns: list[tuple[_Range, DataFile]] = []
         self._made: list[IndexEntry] = []
@@ -248,7 +248,7 @@ class ColumnRows:
 
     def _living(
         self, split: Split, section: Section, names: frozenset[str], dead: DeletionVector
-    ) -> Iterator[Living]:
+    ) -> Iterator[LiveRows]:
         fields = tuple(field for field in self._shown.fields if field.name in names)
         request = Request(schema=self._shown, columns=(), predicate=self._work.predicate)
         rows = AlignedRows(self._files.bucket(split.partition, split.bucket), request, None)

@@ -24,7 +24,7 @@ from paimon_py.commit.state import State
 from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.physical import with_row_ids
-from paimon_py.metadata.history import History
+from paimon_py.metadata.history import HistoryGap
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.files_read import Files, files_of
@@ -123,7 +123,7 @@ class Evaluation:
         try:
             return on_latest(self._root, work, rounds=ROUNDS)
         finally:
-            self._let_go()
+            self._discard_held()
 
     def _round(self, snapshot: Snapshot | None, evaluate: Evaluator) -> RowsResult:
         if snapshot is not None:
@@ -148,12 +148,12 @@ class Evaluation:
     def _carried_on(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> RowOutput | None:
         """The output of the previous round, adapted to the snapshot; None if it must be evaluated from scratch."""
         if self._held is None or snapshot is None:
-            self._let_go()
+            self._discard_held()
             return None
         (found, known), self._held = self._held, None
         return found.carry_on(snapshot, splits, known)
 
-    def _let_go(self) -> None:
+    def _discard_held(self) -> None:
         """Delete the output of an unsuccessful round."""
         if self._held is not None:
             found, self._held = self._held[0], None
@@ -202,8 +202,10 @@ class _Check:
 
     def _only_compacted(self, state: State) -> bool:
         """Whether all commits in between were compactions, which change no row; the output has no old file."""
-        history = state.chronicle.after(Base.of(self._base), state.latest)
-        return isinstance(history, History) and {one.commit_kind for one in history.snapshots} == {CommitKind.COMPACT}
+        history = state.snapshot_log.after(Base.of(self._base), state.latest)
+        if isinstance(history, HistoryGap):
+            return False
+        return {one.commit_kind for one in history.snapshots} == {CommitKind.COMPACT}
 
 
 def _result(result: CommitResult, changes: Changes, counts: RowCounts) -> RowsResult:

@@ -26,9 +26,9 @@ from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.rows.evaluation import Evaluation, RowCounts, RowOutput
 from paimon_py.rows.files_read import Files, changed_buckets
 from paimon_py.rows.keys_written import late_keys
-from paimon_py.rows.lacking import LackingColumn
 from paimon_py.rows.live_keys import live_keys
 from paimon_py.rows.matches import Probe
+from paimon_py.rows.missing_columns import MissingColumn
 from paimon_py.rows.result import RowsResult
 from paimon_py.rows.rules import check_updatable
 from paimon_py.rows.source import Source
@@ -50,7 +50,7 @@ _LATE_MAX = 4_000_000
 
 
 def upsert_keeping(
-    table: OpenTable, data: pa.RecordBatchReader, lacking: Sequence[LackingColumn], *,
+    table: OpenTable, data: pa.RecordBatchReader, lacking: Sequence[MissingColumn], *,
     label: CommitLabel, progress: Progress | None,
 ) -> RowsResult:  # fmt: skip
     """Write data that lack columns as one commit; existing rows keep their values of these columns.
@@ -82,7 +82,7 @@ class KeepingUpsert:
     """One evaluation: completes the rows of the data from a snapshot."""
 
     def __init__(
-        self, table: OpenTable, lacking: Sequence[LackingColumn], source: Source,
+        self, table: OpenTable, lacking: Sequence[MissingColumn], source: Source,
         lookups: Lookups, tally: ProgressCounter,
     ) -> None:  # fmt: skip
         """`tally` counts two steps per row: the lookup of its key, and the writing."""
@@ -196,7 +196,7 @@ class KeepingUpsert:
             inserted=int(np.count_nonzero(~there & ~gone)),
         )
 
-    def _is_required(self, lacking: LackingColumn) -> bool:
+    def _is_required(self, lacking: MissingColumn) -> bool:
         """Whether a new row needs a value of a column."""
         field = lacking.field
         return not field.type.nullable and field.default is None and field.name != self._kind_field
@@ -221,7 +221,7 @@ class _GivenRows:
         count: the number of rows, after all were read.
     """
 
-    def __init__(self, schema: TableSchema, data: pa.RecordBatchReader, lacking: Sequence[LackingColumn]) -> None:
+    def __init__(self, schema: TableSchema, data: pa.RecordBatchReader, lacking: Sequence[MissingColumn]) -> None:
         """Raises: SchemaError for columns that do not fit."""
         absent = {one.field.name for one in lacking}
         options = {name: text for name, text in schema.options.items() if name != "rowkind.field" or text not in absent}

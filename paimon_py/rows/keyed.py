@@ -27,11 +27,11 @@ from paimon_py.progress import ProgressCounter, ProgressShare, count_batches
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
 from paimon_py.rows.evaluation import RowCounts, RowOutput
 from paimon_py.rows.files_read import Files, changed_buckets
-from paimon_py.rows.handed_over import HandedOver
 from paimon_py.rows.keys_written import late_keys
 from paimon_py.rows.live_keys import live_keys
 from paimon_py.rows.matches import Probe
 from paimon_py.rows.update_check import UpdateCheck
+from paimon_py.rows.writer_changes import WriterChanges
 from paimon_py.scan.read import read_split
 from paimon_py.scan.request import Request
 from paimon_py.scan.row_kinds import row_kinds, texts_of
@@ -98,7 +98,7 @@ class KeyedRows:
         self._kind_field = kind_field(schema)
         self._update_check = UpdateCheck.of(schema)
         self._left_out = _left_out(schema)
-        self._written = HandedOver(OpenTable(root, schema))
+        self._written = WriterChanges(OpenTable(root, schema))
         self._lookups = Lookups(root, every_level=True)
         self._snapshot: Snapshot | None = None
         self._adds_rows = False
@@ -229,9 +229,9 @@ class KeyedRows:
 
     def _insert(self, operation: Operation, writer: Writer | RowSink) -> None:
         for batch in operation.inserts():
-            told = batch if self._kind_field is None else _without_kinds(batch, self._kind_field)
-            self._inserted += told.num_rows
-            self._write(told, "+I", writer)
+            inserts = batch if self._kind_field is None else _without_kinds(batch, self._kind_field)
+            self._inserted += inserts.num_rows
+            self._write(inserts, "+I", writer)
 
     def _pass(self, operation: Operation, splits: Sequence[Split], writer: Writer | RowSink) -> None:
         left = sum(split.row_count for split in splits)
@@ -310,10 +310,10 @@ def _left_out(schema: TableSchema) -> tuple[str, ...]:
     if not combines_rows(schema):
         return ()
     options = Options(schema.options)
-    told = {*schema.primary_keys, *schema.partition_keys, *options.get_list("sequence.field")}
-    told.add(options.find_str("record-level.time-field") or "")
-    told.update(name for group in sequence_groups(options) for name in group.fields)
-    return tuple(field.name for field in schema.fields if field.type.nullable and field.name not in told)
+    needed = {*schema.primary_keys, *schema.partition_keys, *options.get_list("sequence.field")}
+    needed.add(options.find_str("record-level.time-field") or "")
+    needed.update(name for group in sequence_groups(options) for name in group.fields)
+    return tuple(field.name for field in schema.fields if field.type.nullable and field.name not in needed)
 
 
 def _without_kinds(batch: pa.RecordBatch, field: str) -> pa.RecordBatch:
@@ -323,7 +323,7 @@ def _without_kinds(batch: pa.RecordBatch, field: str) -> pa.RecordBatch:
         return batch.append_column(field, row_kinds(batch))
     if pc.any(pc.is_in(batch.column(place), value_set=text_array(["-U", "-D"]))).as_py():
         raise UsageError(
-            f"a row to insert has '-U' or '-D' in column {field!r}, which holds the kinds of rows (option"
+            f"a row to insert has '-U' or '-D' in column {field!r}, which contains the kinds of rows (option"
             " 'rowkind.field'); leave it out. Nothing was changed"
         )
     return batch

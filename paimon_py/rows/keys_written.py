@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.commit.changes import Bucket
-from paimon_py.metadata.history import Lost, SnapshotLog
+from paimon_py.metadata.history import HistoryGap, SnapshotLog
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile, FileKind
@@ -47,13 +47,15 @@ def _files(
     """The files with new rows, by bucket."""
     found: dict[Bucket, list[DataFile]] = {bucket: [] for bucket in buckets}
     history = SnapshotLog(root).after(Base.of(before), after)
-    if isinstance(history, Lost):
+    if isinstance(history, HistoryGap):
         return None
     for step in history.each():
         kind, entries = step.snapshots[0].commit_kind, step.entries()
         if kind in _OF_SAME_ROWS:
             continue
-        if kind is not CommitKind.APPEND or isinstance(entries, Lost) or bool((entries.kind != FileKind.ADD).any()):
+        if kind is not CommitKind.APPEND or isinstance(entries, HistoryGap):
+            return None
+        if bool((entries.kind != FileKind.ADD).any()):
             return None
         for entry in entries.entries():
             own = found.get((entry.partition, entry.bucket))

@@ -189,7 +189,7 @@ class MergeBlock:
         if len(twice) and not self._clauses.takes_any_match:
             raise UsageError(
                 f"{int(self._probe.counts[twice[0]])} rows of the source want to change the row with"
-                f" {self._row_text(int(self._probe.firsts[twice[0]]))}; leave one of them. Nothing was changed"
+                f" {self._row_text(int(self._probe.firsts[twice[0]]))}; keep one of them. Nothing was changed"
             )
 
     def _require_distinct(self, rows: Ints) -> None:
@@ -199,7 +199,7 @@ class MergeBlock:
         if len(twice):
             raise UsageError(
                 f"the source has {int(counts[twice[0]])} rows with {self._row_text(int(self._probe.firsts[twice[0]]))};"
-                " leave one of them. Nothing was changed"
+                " keep one of them. Nothing was changed"
             )
 
     def _row_text(self, row: int) -> str:

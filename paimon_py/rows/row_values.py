@@ -113,10 +113,10 @@ def _fields_set(schema: TableSchema, given: pa.Schema) -> tuple[Field, ...]:
     Raises: UsageError, SchemaError
     """
     if given.names.count(ROW_ID) != 1:
-        raise UsageError(f"update_rows takes data with one column {ROW_ID}, as scan(columns=[…, {ROW_ID!r}]) gives")
+        raise UsageError(f"update_rows takes data with one column {ROW_ID}, as scan(columns=[…, {ROW_ID!r}]) returns")
     others = [name for name in given.names if name != ROW_ID]
     if not others:
-        raise UsageError(f"update_rows takes the columns to set beside {ROW_ID}, and there is none")
+        raise UsageError(f"update_rows needs at least one column to set in addition to {ROW_ID}")
     unknown = list(dict.fromkeys(name for name in others if name not in schema.names))
     if unknown:
         near = near_hint(unknown, [name for name in schema.names if name not in others])
@@ -165,4 +165,4 @@ def _require_distinct(ids: Ints) -> None:
     """
     again = np.flatnonzero(ids[1:] == ids[:-1])
     if len(again):
-        raise UsageError(f"{ROW_ID} {int(ids[again[0]])} is given twice; leave one of the rows")
+        raise UsageError(f"{ROW_ID} {int(ids[again[0]])} is given twice; keep one of the rows")

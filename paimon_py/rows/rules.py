@@ -45,7 +45,7 @@ def check_deletable(schema: TableSchema) -> None:
     _check_both(schema)
     if evolves_columns(schema) and not keeps_deletion_vectors(schema):
         raise UnsupportedError(
-            f"rows of a table with {DATA_EVOLUTION} die by deletion vectors alone, and it was made without"
+            f"rows of a table with {DATA_EVOLUTION} are deleted only by deletion vectors, and it was created without"
             " 'deletion-vectors.enabled' = 'true'",
             feature="deletes without deletion vectors",
         )
@@ -102,12 +102,13 @@ def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None
         shown = ", ".join(map(repr, unknown))
         inner = any(str(name).partition(".")[0] in schema.names for name in unknown)
         hint = "; a ROW is set as a whole" if inner else "; table.refresh() sees columns that others added"
-        raise UsageError(f"{verb} sets {shown}, not columns of the table: {', '.join(schema.names)}{hint}")
+        columns = ", ".join(schema.names)
+        raise UsageError(f"{verb} sets {shown}, which the table does not have; the columns are {columns}{hint}")
     kinds = Options(schema.options).find_str("rowkind.field")
     if schema.primary_keys and kinds in wanted:
         raise UsageError(
-            f"{verb} cannot set {kinds!r}: the column holds the kinds of rows (option 'rowkind.field'), which say"
-            " whether a row is there"
+            f"{verb} cannot set {kinds!r}: the column contains the kinds of rows (option 'rowkind.field'), which"
+            " decide whether a row exists"
         )
     fixed = [name for name in wanted if name in schema.primary_keys or name in schema.partition_keys]
     if fixed and evolves_columns(schema):
@@ -119,7 +120,7 @@ def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None
         shown = ", ".join(map(repr, fixed))
         way_out = "upsert without on=" if verb == "upsert" else "delete the row and write a new one"
         raise UsageError(
-            f"{verb} cannot set {shown}: columns of the primary key and of partitions say where a row lies; {way_out}"
+            f"{verb} cannot set {shown}: columns of the primary key and partition keys decide where a row is; {way_out}"
         )
 
 
@@ -133,8 +134,8 @@ def _check_both(schema: TableSchema) -> None:
     check_writable(schema)
     if bucket_mode(schema) is BucketMode.POSTPONED:
         raise UsageError(
-            "rows of a table with postponed buckets ('bucket' = '-2') wait unseen until compact() publishes them, so "
-            "they cannot be changed by what is seen; write them with write_arrow, a column '_row_kind' says '-D'"
+            "rows in postponed buckets ('bucket' = '-2') are invisible until compact() publishes them, so they cannot "
+            "be changed by a condition; use write_arrow, with '-D' in a column '_row_kind' to delete rows"
         )
 
 

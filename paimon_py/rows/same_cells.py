@@ -9,7 +9,7 @@ import numpy as np
 
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
 from paimon_py.errors import CommitConflictError
-from paimon_py.metadata.history import Lost, SnapshotLog
+from paimon_py.metadata.history import HistoryGap, SnapshotLog
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.row_ranges import holders
 from paimon_py.rows.row_values import RowValues
@@ -26,10 +26,10 @@ def require_same_cells(table: OpenTable, given: RowValues, read: Snapshot, lates
     Raises: CommitConflictError
     """
     history = SnapshotLog(table.root).after(Base.of(read), latest)
-    if isinstance(history, Lost):
+    if isinstance(history, HistoryGap):
         raise CommitConflictError(
-            f"nothing was committed: snapshot {read.id}, from which the values were made, or one after it is not in the"
-            " history of the table any more; read the rows again",
+            f"nothing was committed: snapshot {read.id}, from which the values were computed, or one after it is no"
+            " longer in the history of the table; read the rows again",
             table=table.root.path,
         )
     for one in history.each():
@@ -37,14 +37,14 @@ def require_same_cells(table: OpenTable, given: RowValues, read: Snapshot, lates
         if snapshot.commit_kind in (CommitKind.COMPACT, CommitKind.ANALYZE):
             continue
         entries = one.entries()
-        if isinstance(entries, Lost):
+        if isinstance(entries, HistoryGap):
             message = f"nothing was committed: snapshot {snapshot.id} has expired"
             raise CommitConflictError(message, table=table.root.path)
         name = _written_column(table, given, entries)
         if name is not None:
             raise CommitConflictError(
-                f"nothing was committed: snapshot {snapshot.id} set column {name} of rows that are given values made"
-                f" from snapshot {read.id}; read the rows again",
+                f"nothing was committed: snapshot {snapshot.id} set column {name} of rows whose new values were"
+                f" computed from snapshot {read.id}; read the rows again",
                 table=table.root.path,
             )
 

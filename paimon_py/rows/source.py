@@ -67,7 +67,7 @@ class Source:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise SchemaError(
-                f"the source has {', '.join(map(repr, twice))} more than once; leave one", fields=tuple(twice)
+                f"the source has {', '.join(map(repr, twice))} more than once; keep one", fields=tuple(twice)
             )
         self._keys = [(name, _step(self.schema, name, field)) for name, field in keys]
         if ROW_KIND_COLUMN in names:

@@ -53,9 +53,9 @@ class UpdateCheck(msgspec.Struct, frozen=True):
             made = merged.columns[name] if name in merged.columns else _pick(column, merged.rows)
             if not _same(made, _pick(column, wanted)):
                 raise UsageError(
-                    f"column {name!r} would not read as it is set here: the table's merge engine makes something else"
-                    " of the old row and the new one. A sequence field must not fall, and a partial update can set"
-                    " no NULL and no aggregated column. Nothing was changed"
+                    f"column {name!r} would not have the value that is set here: the merge engine combines the old"
+                    " and the new row differently. A sequence field must not decrease, and a partial update cannot"
+                    " set NULL or an aggregated column. Nothing was changed"
                 )
 
 

@@ -24,7 +24,7 @@ from paimon_py.files.deletion_filter import alive, select_rows
 from paimon_py.files.file_index import MAX_ROWS, has_index
 from paimon_py.files.meter import Meter
 from paimon_py.metadata.open_table import BucketFiles
-from paimon_py.scan.foreseen import Foreseen
+from paimon_py.scan.read_estimate import ReadEstimate
 from paimon_py.scan.request import Request
 from paimon_py.scan.row_ids import rows_with_ids
 from paimon_py.scan.split import Section
@@ -55,16 +55,16 @@ class AlignedRows:
         """The files from which columns are read."""
         return [file for file, _ in self._column_files(section).choose(fields)]
 
-    def foreseen(self, section: Section, fields: Sequence[Field], dead: Dead) -> Foreseen:
+    def estimate(self, section: Section, fields: Sequence[Field], dead: Dead) -> ReadEstimate:
         """The files and row groups that `read` would read and skip."""
         rows = self._column_files(section)
         chosen, gone = rows.choose(fields), dead.get(rows.anchor.name)
         left = self._by_index(chosen, gone)
         spared = 0 if left is None else rows.row_count - len(gone or ()) - len(left)
         if left is not None and not left:
-            return Foreseen(len(chosen), spared, ())
+            return ReadEstimate(len(chosen), spared, ())
         parts = [self._files.reader(file, own).parts(self._predicate, left) for file, own in chosen]
-        return Foreseen(0, spared, tuple(part for part in parts if part is not None))
+        return ReadEstimate(0, spared, tuple(part for part in parts if part is not None))
 
     def read(
         self, section: Section, fields: Sequence[Field], dead: Dead, batch_rows: int

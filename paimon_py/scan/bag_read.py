@@ -144,7 +144,7 @@ class HashParts:
                 stack.close()
 
 
-class HeldRows:
+class DeferredRows:
     """Rows to be returned after all others, on local disk if they do not fit in memory. A context manager, which
     deletes the file.
     """
@@ -186,7 +186,7 @@ class HeldRows:
                 self._writer.write_batch(batch)
         self._memory, self._size = [], 0
 
-    def __enter__(self) -> HeldRows:
+    def __enter__(self) -> DeferredRows:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -15,7 +15,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.ends import Ends, Mode, require_mode
 from paimon_py.scan.moments import as_moment, millis_of
 from paimon_py.scan.of_commit import OfCommit, of_commit
-from paimon_py.scan.taken_away import refuses_removals
+from paimon_py.scan.removals import refuses_removals
 from paimon_py.spec.snapshot import Base, Snapshot, SnapshotId
 
 End = Union[int, str, datetime, None]
@@ -134,6 +134,6 @@ def _check_one_history(root: TableRoot, end: End, state: Snapshot | None) -> Non
     if not is_ours:
         named = f"tag {end!r} names a snapshot {base.id} that" if isinstance(end, str) else f"snapshot {base.id}"
         raise UsageError(
-            f"{named} is not in the table's history any more: another one has its"
+            f"{named} is no longer in the table's history: another one has its"
             " number; mode='diff' compares the states themselves"
         )

@@ -79,7 +79,7 @@ class BlobViews:
         warehouse, _, own = parent.rpartition("/")
         if self._root.registration is not None or not own.endswith(".db"):
             raise UnsupportedError(
-                f"a view leads to the table {name}, and views are followed in warehouses of a file system alone",
+                f"a view leads to the table {name}, and views are followed only in warehouses of a file system",
                 feature="views of BLOBs",
             )
         if not database or not table or {"/", "$", "\0"} & set(name) or name.startswith("."):
@@ -98,7 +98,7 @@ class _Other:
         check_readable(self._schema)
         if not evolves_columns(self._schema):
             raise UnsupportedError(
-                f"a view leads to the table {name}, which has no data-evolution.enabled", feature="views of BLOBs"
+                f"a view leads to the table {name}, which lacks data-evolution.enabled", feature="views of BLOBs"
             )
         self._files = OpenTable(root, self._schema)
         self._snapshot = root.latest()
@@ -114,7 +114,7 @@ class _Other:
                 found |= self._read(place, field, own)
         lost = next((number for number in ids if number not in found), None)
         if lost is not None:
-            raise NotFoundError(f"a view leads to row {lost} of {self._name}, which does not exist any more")
+            raise NotFoundError(f"a view leads to row {lost} of {self._name}, which no longer exists")
         if blob_place(self._schema, field) is BlobPlace.REFERENCE:
             access = BlobAccess(self._root)
             try:
@@ -131,7 +131,7 @@ class _Other:
         if field is None or not is_blob(field.type):
             raise NotFoundError(f"a view leads to column {field_id} of {self._name}, not one of its BLOB columns")
         if blob_place(self._schema, field) is BlobPlace.VIEW:
-            message = f"a view leads to column {field.name} of {self._name}, which holds views itself"
+            message = f"a view leads to column {field.name} of {self._name}, which itself contains views"
             raise UnsupportedError(message, feature="views of views")
         return field
 

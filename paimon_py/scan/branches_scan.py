@@ -14,8 +14,8 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.ends import Ends
-from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.measure import ScanMeter
+from paimon_py.scan.read_estimate import ReadEstimate
 from paimon_py.scan.request import Request
 from paimon_py.scan.scan import Scan
 from paimon_py.scan.split import Split
@@ -63,9 +63,9 @@ class BranchesScan(Scan):
         other = self._of(split)
         return super()._count(split, most) if other is None else other._count(split, most)
 
-    def _foreseen(self, split: Split) -> Foreseen:
+    def _estimate(self, split: Split) -> ReadEstimate:
         other = self._of(split)
-        return super()._foreseen(split) if other is None else other._foreseen(split)
+        return super()._estimate(split) if other is None else other._estimate(split)
 
     def _read(self, split: Split, meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
         other = self._of(split)

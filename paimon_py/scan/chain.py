@@ -21,11 +21,11 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.branches_scan import BranchesScan, require_alike, state_at
 from paimon_py.scan.chain_plan import CHAIN_TABLE, BranchFiles, chosen_partitions, links_of, plan_links
 from paimon_py.scan.chain_read import BranchRows, read_chained
-from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.measure import ScanMeter
 from paimon_py.scan.own_options import merge_alike
 from paimon_py.scan.plan_snapshot import Ordered, Planned, SnapshotPlanner, packing_of
-from paimon_py.scan.read import foresee
+from paimon_py.scan.read import estimate_split
+from paimon_py.scan.read_estimate import ReadEstimate
 from paimon_py.scan.request import Request, asked_bucket
 from paimon_py.scan.row_shape import PlainRows
 from paimon_py.scan.scan import Scan
@@ -155,12 +155,12 @@ class ChainScan(BranchesScan):
                 break
         return total
 
-    def _foreseen(self, split: Split) -> Foreseen:
+    def _estimate(self, split: Split) -> ReadEstimate:
         if not split.chained:
-            return super()._foreseen(split)
+            return super()._estimate(split)
         branches = self._branches(lambda scan: scan._table_request)
-        each = [foresee(branches[part.branch].root, branches[part.branch].by_key, part) for part in split.runs]
-        return Foreseen(
+        each = [estimate_split(branches[part.branch].root, branches[part.branch].by_key, part) for part in split.runs]
+        return ReadEstimate(
             sum(one.index_files for one in each), sum(one.index_rows for one in each),
             tuple(part for one in each for part in one.parts),
         )  # fmt: skip

@@ -30,9 +30,9 @@ from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Pushed, Skipped
 from paimon_py.scan.plan import Grouped, Packing, PlanOrigin, aligned_sections, change_sections, splits_of
 from paimon_py.scan.plan_snapshot import Planned, packing_of
+from paimon_py.scan.removals import changes_rows, identifies_removals, require_no_removals
 from paimon_py.scan.request import Request
 from paimon_py.scan.split import Split
-from paimon_py.scan.taken_away import changes_rows, identifies_removals, require_nothing_taken
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import ManifestFile
@@ -124,7 +124,7 @@ def plan_between(root: TableRoot, request: Request, ends: Ends) -> Planned:
         _require_changelog(table, snapshots)
     if ends.refuses_removals:
         for snapshot in snapshots:
-            require_nothing_taken(root, snapshot)
+            require_no_removals(root, snapshot)
     chosen = ((each, _source(table, each, ends)) for each in snapshots)
     return plan_span(root, request, [(each, source) for each, source in chosen if source is not None], since=ends.since)
 
@@ -213,7 +213,7 @@ def _require_changelog(table: OpenTable, snapshots: Sequence[Snapshot]) -> None:
     """
     if not makes_changelog(table.schema) and all(snapshot.changelog_manifest_list is None for snapshot in snapshots):
         raise UsageError(
-            "the table makes no changelog (option changelog-producer), and there is none between the two ends: "
+            "the table writes no changelog (option changelog-producer), and there is none between the two ends: "
             "mode='delta' reads what was written, mode='diff' compares both states"
         )
     for snapshot in snapshots:
@@ -221,7 +221,7 @@ def _require_changelog(table: OpenTable, snapshots: Sequence[Snapshot]) -> None:
             continue
         if not makes_changelog(table.root.schemas.get(snapshot.schema_id)):
             raise UsageError(
-                f"snapshot {snapshot.id} was committed while the table made no changelog (option changelog-producer): "
+                f"snapshot {snapshot.id} was committed while the table wrote no changelog (option changelog-producer): "
                 "mode='auto' reads what each snapshot has, mode='diff' compares both states"
             )
 

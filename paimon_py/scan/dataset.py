@@ -15,7 +15,7 @@ import pyarrow.fs
 
 from paimon_py.errors import UnsupportedError
 from paimon_py.expr.foreign import ForeignColumns
-from paimon_py.expr.from_arrow import Said, said_by
+from paimon_py.expr.from_arrow import ArrowCondition, condition_from_arrow
 
 if TYPE_CHECKING:
     from paimon_py.scan.rows import Rows
@@ -60,7 +60,7 @@ class ScanDataset(pyarrow.dataset.UnionDataset):  # type: ignore[misc]
           effect.
         """
         seen = ForeignColumns(self.schema, self._rows._projection.by_name)
-        said = Said() if filter is None else said_by(filter, seen)
+        said = ArrowCondition() if filter is None else condition_from_arrow(filter, seen)
         claim = said.claim if self._rows._takes_conditions else None
         left = None if filter is None or (claim is not None and claim.exact) else filter
         names = _needed_columns(self.schema, columns, said.columns if left is not None else ())

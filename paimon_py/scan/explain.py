@@ -12,7 +12,7 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of manifests and files that a scan skips, by reason.
 
     `manifests` of `all_manifests` were not read; of `all_files` files in the others, `partition`, `bucket`, `key`,
-    `stats` and `index` (file indexes in manifests) say how many cannot hold a matching row, by what told so.
+    `stats` and `index` (file indexes in manifests) say how many cannot hold a matching row.
     `uncompacted` files are left out because their rows are not visible before a compaction (tables with deletion
     vectors, those of the first-row engine, and postponed buckets). `choice` files are of another level, bucket or time
     than the scan asks for, or of partitions that another branch gives. `same` files hold the same rows in both states

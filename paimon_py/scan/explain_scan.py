@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def explain_scan(scan: Scan, *, analyze: bool) -> Explanation:
     """What `scan` would read, and with `analyze` what it did read; `Scan.explain` gives the costs."""
     plan = scan._whole_plan
-    foreseen = list(scan._root.env.pool.map(scan._foreseen, plan.splits))
+    estimates = list(scan._root.env.pool.map(scan._estimate, plan.splits))
     order = None
     if scan._order:
         order = ", ".join(f"{field.name} {'descending' if down else 'ascending'}" for field, down in scan._order)
@@ -33,9 +33,9 @@ def explain_scan(scan: Scan, *, analyze: bool) -> Explanation:
         splits=plan.splits,
         pushed=plan.pushed,
         skipped=plan.skipped,
-        index_files=sum(each.index_files for each in foreseen),
-        index_rows=sum(each.index_rows for each in foreseen),
-        row_groups=row_groups_of(foreseen),
+        index_files=sum(each.index_files for each in estimates),
+        index_rows=sum(each.index_rows for each in estimates),
+        row_groups=row_groups_of(estimates),
         analysis=_analyze(scan) if analyze else None,
     )
 

@@ -23,7 +23,7 @@ from paimon_py.lsm.same_values import same_values
 from paimon_py.lsm.sort_encoding import combine_chunks
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.bag_read import BATCH_ROWS, HASH, STATE, HashParts, HeldRows, mark_rows, memory_limit
+from paimon_py.scan.bag_read import BATCH_ROWS, HASH, STATE, DeferredRows, HashParts, mark_rows, memory_limit
 from paimon_py.scan.blob_values import BlobValues
 from paimon_py.scan.dead_since import state_runs
 from paimon_py.scan.diff_read import ReadRun
@@ -61,7 +61,7 @@ def read_id_difference(
 
     states = sorted({run.snapshot_id for run in (*compared.before, *compared.after)})
     shown = _Shown(root, request, states)
-    with HeldRows(place, limit) as held:
+    with DeferredRows(place, limit) as held:
         for found, kinds in HashParts(place, limit, compare).differences(rows):
             batch = found.drop_columns([STATE.name, HASH.name]).append_column(ROW_KIND_FIELD, texts_of(kinds))
             if kinds[0] in (DELETE, UPDATE_BEFORE):

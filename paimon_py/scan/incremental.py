@@ -122,7 +122,7 @@ def _between_ids(root: TableRoot, first: int, last: int, mode: Mode) -> Ends | N
     if first == last:
         return None
     if mode == "diff":
-        raise UsageError("incremental-between-tag-to-snapshot does not go with incremental-between-scan-mode=diff")
+        raise UsageError("incremental-between-tag-to-snapshot needs another incremental-between-scan-mode than diff")
     end = root.snapshots.get(last)
     root.snapshots.get(first + 1)
     return Ends(since=first, last=end, mode=mode)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from paimon_py.files.meter import Meter
 from paimon_py.scan.explain import Analysis, RowGroups
-from paimon_py.scan.foreseen import Foreseen
+from paimon_py.scan.read_estimate import ReadEstimate
 
 
 class ScanMeter(Meter):
@@ -35,9 +35,9 @@ class ScanMeter(Meter):
         )
 
 
-def row_groups_of(foreseen: Iterable[Foreseen]) -> RowGroups:
+def row_groups_of(estimates: Iterable[ReadEstimate]) -> RowGroups:
     """The row groups of all files that will be opened."""
-    parts = [part for each in foreseen for part in each.parts]
+    parts = [part for each in estimates for part in each.parts]
     return RowGroups(
         all=sum(len(part.row_counts) for part in parts),
         statistics=sum(part.left_by_statistics for part in parts),

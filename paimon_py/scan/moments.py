@@ -37,7 +37,7 @@ def millis_of(name: str, moment: datetime | str | int) -> int:
     try:
         return (found.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
     except (OverflowError, ValueError) as error:
-        raise UsageError(f"{name} {moment!r} is not a time that this machine knows: {error}") from error
+        raise UsageError(f"{name} {moment!r} is outside the times that this machine supports: {error}") from error
 
 
 def _datetime_of(name: str, moment: object) -> datetime:

@@ -10,7 +10,7 @@ from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.ends import Ends, Mode, require_mode
-from paimon_py.scan.taken_away import refuses_removals
+from paimon_py.scan.removals import refuses_removals
 from paimon_py.scan.time_travel import snapshot_of
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import FileKind
@@ -74,8 +74,8 @@ def of_commit(result: CommittedSnapshots, end: object, mode: object) -> OfCommit
         raise UsageError("a result has a fixed end: write changes(result), or changes(a, b) for two ends")
     if result.already_committed and not result.snapshot_ids:
         raise UsageError(
-            "the commit of this result had happened before, and its snapshot is not known"
-            " any more: give two ends, changes(a, b)"
+            "the commit of this result had happened before, and its snapshot is no longer"
+            " known: give two ends, changes(a, b)"
         )
     chosen = require_mode(mode)
     return OfCommit(result.before, result.snapshot_ids, "diff" if chosen == "auto" else chosen)

@@ -1,4 +1,4 @@
-"""Reads splits as batches: the rows that match, in the form that is asked for; counts them, and foresees the work.
+"""Reads splits as batches: the rows that match, in the form that is asked for; counts them, and estimates the work.
 
 Source: format.md §17; Java `MergeFileSplitRead`, `RawFileSplitRead`.
 """
@@ -16,9 +16,9 @@ from paimon_py.expr.references import columns_of, may_fail
 from paimon_py.files.meter import Meter
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.own_options import under
 from paimon_py.scan.parcel import SplitParcel
+from paimon_py.scan.read_estimate import ReadEstimate
 from paimon_py.scan.request import Request, join_small, keep
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.split import Section, Split
@@ -148,16 +148,16 @@ def exact_rows(split: Split, section: Section) -> int | None:
     return sum(file.row_count - split.dead_rows(file.name) for file in section.counted_files)
 
 
-def foresee(root: TableRoot, request: Request, split: Split) -> Foreseen:
+def estimate_split(root: TableRoot, request: Request, split: Split) -> ReadEstimate:
     """The expected work of `read_split`.
 
     Cost: reads the index files that the predicate needs, and the footers of all files that would be opened.
     Raises: as `read_split`
     """
     if split.compared is None:
-        return SplitReader(root, request, split).foreseen()
-    each = [SplitReader(root, request, run).foreseen() for run in split.runs]
-    return Foreseen(
+        return SplitReader(root, request, split).estimate()
+    each = [SplitReader(root, request, run).estimate() for run in split.runs]
+    return ReadEstimate(
         sum(one.index_files for one in each), sum(one.index_rows for one in each),
         tuple(part for one in each for part in one.parts),
     )  # fmt: skip

@@ -20,14 +20,14 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.between import Between
 from paimon_py.scan.ends import Ends
-from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.given_options import like_given, with_option, with_options
 from paimon_py.scan.measure import ScanMeter
 from paimon_py.scan.of_commit import OfCommit
 from paimon_py.scan.parallel_read import alone, count_together, cut_to, in_parcels, read_together
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner, is_large
 from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
-from paimon_py.scan.read import count_split, foresee, read_parcel, read_split
+from paimon_py.scan.read import count_split, estimate_split, read_parcel, read_split
+from paimon_py.scan.read_estimate import ReadEstimate
 from paimon_py.scan.request import RAW_BATCH_ROWS, FileChoice, Request, asked_bucket, join_choices
 from paimon_py.scan.row_ids import RowIdList, in_order_of, names_row_ids, row_ids_of, with_row_id
 from paimon_py.scan.row_shape import PlainRows, RowShape, SameShape, are_changes, shape_of
@@ -237,8 +237,8 @@ class Scan(SplitRows[Split]):
         check_flag("analyze", analyze)
         return explain_scan(self, analyze=analyze)
 
-    def _foreseen(self, split: Split) -> Foreseen:
-        return foresee(self._root, self._table_request, split)
+    def _estimate(self, split: Split) -> ReadEstimate:
+        return estimate_split(self._root, self._table_request, split)
 
     # -- how it is found ----------------------------------------------------------------------------------------------
 

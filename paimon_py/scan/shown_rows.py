@@ -29,11 +29,11 @@ class ShownRows(ABC):
         return {}
 
     def _repr_html_(self) -> str:
-        told = {name.replace("_", " "): value for name, value in self._description().items() if name != "columns"}
-        return scan_page(self._title, told, lambda: self.schema, self._seen_plan)
+        shown = {name.replace("_", " "): value for name, value in self._description().items() if name != "columns"}
+        return scan_page(self._title, shown, lambda: self.schema, self._seen_plan)
 
     def __repr__(self) -> str:
-        told = {name: value for name, value in self._description().items() if value is not None}
-        first = [repr(told.pop("table")), *([str(told.pop("state"))] if "state" in told else ())]
-        rest = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in told.items()]
+        shown = {name: value for name, value in self._description().items() if value is not None}
+        first = [repr(shown.pop("table")), *([str(shown.pop("state"))] if "state" in shown else ())]
+        rest = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in shown.items()]
         return f"{self._title}({', '.join(first + rest)})"

@@ -37,7 +37,7 @@ from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.aligned_rows import AlignedRows
-from paimon_py.scan.foreseen import Foreseen
+from paimon_py.scan.read_estimate import ReadEstimate
 from paimon_py.scan.request import RAW_BATCH_ROWS, Request, keep
 from paimon_py.scan.row_ids import ids_from, rows_with_ids
 from paimon_py.scan.small_splits import SmallFiles
@@ -123,7 +123,7 @@ class SplitReader:
 
     def fetch_ahead(self, files: Iterable[DataFile]) -> None:
         """Say which files will be read, in this order, so that their parts can be fetched before they are needed."""
-        self._ahead.foresee((file.external_path or self.files.path(file), file.size_bytes) for file in files)
+        self._ahead.announce((file.external_path or self.files.path(file), file.size_bytes) for file in files)
 
     def _files_to_open(self, section: Section) -> Sequence[DataFile]:
         """The files of a section that will be opened, unless an index or a limit makes that unnecessary."""
@@ -132,7 +132,7 @@ class SplitReader:
             return self._rows.files_to_open(section, fields)
         return section.files if fields else ()
 
-    def foreseen(self) -> Foreseen:
+    def estimate(self) -> ReadEstimate:
         """The expected work of `batches`, section by section."""
         index_files = index_rows = 0
         parts: list[Parts] = []
@@ -140,7 +140,7 @@ class SplitReader:
             fields = self.stored_fields(section)
             if section.aligned:
                 with self._present():
-                    found = self._rows.foreseen(section, fields, self._dead)
+                    found = self._rows.estimate(section, fields, self._dead)
                 index_files, index_rows = index_files + found.index_files, index_rows + found.index_rows
                 parts += found.parts
                 continue
@@ -154,7 +154,7 @@ class SplitReader:
                 with self._present():
                     read = self._reader(file, fields).parts(asked.predicate, asked.rows)
                 parts += [] if read is None else [read]
-        return Foreseen(index_files, index_rows, tuple(parts))
+        return ReadEstimate(index_files, index_rows, tuple(parts))
 
     def living_of(self, section: Section) -> Iterator[pa.RecordBatch]:
         """The live rows of a section."""

@@ -222,7 +222,7 @@ def _check_mode(mode: str, options: Mapping[str, str], *, placed: bool) -> None:
     if mode in _PLACED_MODES and _PLACED_MODES[mode] & set(options):
         return
     if mode in _LATEST_MODES or mode in _OWN_MODES or mode in _PLACED_MODES:
-        raise UsageError(f"scan.mode={mode} does not go with the other arguments and options of this scan")
+        raise UsageError(f"scan.mode={mode} cannot be combined with the other arguments and options of this scan")
     raise UnsupportedError(f"scan.mode={mode} is not supported in a scan", feature=f"scan.mode={mode}")
 
 

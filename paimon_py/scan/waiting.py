@@ -22,11 +22,11 @@ from paimon_py.expr.split import split_conjuncts
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.postponed_order import oldest_first
 from paimon_py.scan import prune_entries as prune
-from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.measure import ScanMeter
 from paimon_py.scan.plan import data_files
 from paimon_py.scan.plan_snapshot import Ordered, Planned, SnapshotPlanner
-from paimon_py.scan.read import foresee
+from paimon_py.scan.read import estimate_split
+from paimon_py.scan.read_estimate import ReadEstimate
 from paimon_py.scan.request import Request, asked_bucket
 from paimon_py.scan.scan import Scan
 from paimon_py.scan.split import Section, Split
@@ -124,11 +124,11 @@ class WaitingScan(Scan):
                 break
         return total
 
-    def _foreseen(self, split: Split) -> Foreseen:
+    def _estimate(self, split: Split) -> ReadEstimate:
         if not split.chained:
-            return super()._foreseen(split)
-        each = [foresee(self._root, _by_key(self._table_request), part) for part in split.runs[:-1]]
-        return Foreseen(
+            return super()._estimate(split)
+        each = [estimate_split(self._root, _by_key(self._table_request), part) for part in split.runs[:-1]]
+        return ReadEstimate(
             sum(one.index_files for one in each), sum(one.index_rows for one in each),
             tuple(part for one in each for part in one.parts),
         )  # fmt: skip

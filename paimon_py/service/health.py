@@ -30,11 +30,11 @@ def health_page(runner: CareRunner, path: str, now_millis: int) -> HealthPage:
         return HealthPage(200, "text/plain; version=0.0.4; charset=utf-8", runner.metrics.prometheus())
     is_healthy = state.is_healthy(now_millis, runner.settings)
     if path == "/healthz":
-        return HealthPage(200 if is_healthy else 503, "text/plain", "ok\n" if is_healthy else "no round ended lately\n")
+        return HealthPage(200 if is_healthy else 503, "text/plain", "ok\n" if is_healthy else "no recent round\n")
     if path == "/":
         shown = msgspec.json.encode({"healthy": is_healthy, **msgspec.to_builtins(state)}).decode()
         return HealthPage(200 if is_healthy else 503, "application/json", shown + "\n")
-    return HealthPage(404, "text/plain", "there are /, /healthz and /metrics\n")
+    return HealthPage(404, "text/plain", "the pages are /, /healthz and /metrics\n")
 
 
 class HealthServer:

@@ -32,7 +32,7 @@ _OF_TIMES = ((st.DateType, st.TimestampType), (st.DateType, st.TimestampNTZType)
              (st.TimestampNTZType, st.DateType))  # fmt: skip
 
 
-class Unlike(NamedTuple):
+class TypeMismatch(NamedTuple):
     """A column that the core does not accept without a cast."""
 
     place: int
@@ -57,7 +57,7 @@ def assign_types(df: DataFrame, schema: TableSchema, names: CaseRule, job: str) 
     return plain.selectExpr(*columns).toDF(*df.columns)
 
 
-def assignable(given: st.StructType, schema: TableSchema, names: CaseRule) -> list[Unlike]:
+def assignable(given: st.StructType, schema: TableSchema, names: CaseRule) -> list[TypeMismatch]:
     """The columns of a DataFrame that INSERT casts to the types of a table.
 
     Raises: SchemaError that lists the columns with incompatible types.
@@ -72,7 +72,7 @@ def assignable(given: st.StructType, schema: TableSchema, names: CaseRule) -> li
     return found
 
 
-def _unlike(given: st.StructType, schema: TableSchema, names: CaseRule) -> Iterator[Unlike]:
+def _unlike(given: st.StructType, schema: TableSchema, names: CaseRule) -> Iterator[TypeMismatch]:
     known = names.rename(given.fieldNames(), schema.names)
     for place, (name, column) in enumerate(zip(known, given, strict=True)):
         field = schema.field(name) if name in schema.names else None
@@ -81,7 +81,7 @@ def _unlike(given: st.StructType, schema: TableSchema, names: CaseRule) -> Itera
         wanted = to_arrow_type(field.type)
         is_count = _is_time(field) and isinstance(column.dataType, st.IntegerType)
         if not is_count and not takes_type(field, column_type(column, wanted)):
-            yield Unlike(place, field, column.dataType, _spark_type(wanted))
+            yield TypeMismatch(place, field, column.dataType, _spark_type(wanted))
 
 
 def _is_time(field: Field) -> bool:
@@ -117,19 +117,19 @@ def _may_overflow(given: st.DataType, wanted: st.DataType) -> bool:
     return isinstance(wanted, (st.IntegralType, st.DecimalType)) and isinstance(given, st.NumericType)
 
 
-def _cast(unlike: Unlike, job: str) -> str:
+def _cast(unlike: TypeMismatch, job: str) -> str:
     """The SQL of a cast that fails for a value outside the range of the type."""
     column, kind = f"`{unlike.place}`", unlike.wanted.simpleString()
     if not _may_overflow(unlike.given, unlike.wanted):
         return f"CAST({column} AS {kind})"
-    said = error_text(SchemaError(refusal(unlike, "a value lies beyond that"), fields=(unlike.field.name,)), job)
+    said = error_text(SchemaError(refusal(unlike, "a value is out of range"), fields=(unlike.field.name,)), job)
     tried, text = f"TRY_CAST({column} AS {kind})", base64.b64encode(said.encode()).decode()
     failed = f"CAST(RAISE_ERROR(CAST(UNBASE64('{text}') AS STRING)) AS {kind})"
     return f"CASE WHEN {column} IS NOT NULL AND {tried} IS NULL THEN {failed} ELSE {tried} END"
 
 
-def refusal(unlike: Unlike, why: str | None = None) -> str:
-    """Why a column is refused, and what to write in Spark; `why`: the reason if the types alone are no reason."""
+def refusal(unlike: TypeMismatch, why: str | None = None) -> str:
+    """Why a column is refused, and what to write in Spark; `why`: the reason, if it is not the types alone."""
     name, given = unlike.field.name, unlike.given
     what = f"{name}: {given.simpleString()} given, {sql_type(unlike.field.type)} needed"
     if why is not None:
@@ -137,7 +137,7 @@ def refusal(unlike: Unlike, why: str | None = None) -> str:
     return f"{what}; {_advice(unlike)}"
 
 
-def _advice(unlike: Unlike) -> str:
+def _advice(unlike: TypeMismatch) -> str:
     name, kind = unlike.field.name, unlike.wanted.simpleString()
     if _is_time(unlike.field):
         return "give the milliseconds of the day as int"

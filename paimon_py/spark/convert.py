@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from paimon_py import Predicate, Scan, Step, Table
 from paimon_py.distributed import condition_of, row_bytes, with_meaning
 from paimon_py.errors import UsageError
-from paimon_py.spark.handing import hand_out
 from paimon_py.spark.jobs import ErrorEncoder, map_batches, new_job, translate_errors
 from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.session import session
 from paimon_py.spark.split_groups import shares
+from paimon_py.spark.task_rows import send_work
 from paimon_py.spark.types import arrow_schema, spark_schemas
 from paimon_py.types import MetadataTable, SystemTable
 
@@ -34,7 +34,7 @@ def frame_of(
         meant = None if where is None else Meaning.of(session(spark)).condition_on(where, whole.schema)
         source = whole if meant is None else source.scan(where=meant)
     elif where is not None:
-        raise UsageError("where= goes with a table: give a scan or a stream its own where")
+        raise UsageError("where= is for a table: pass the condition to the scan or stream instead")
     elif isinstance(source, Scan):
         source = with_meaning(source, Meaning.of(session(spark)).condition)
     elif isinstance(source, Step):
@@ -88,7 +88,7 @@ def _scan_to_spark(scan: Scan | Step, spark: SparkSession, truncate_nanos: bool)
     if not first:
         return spark.createDataFrame([], spark_schema)
     items = map(msgspec.msgpack.encode, shares(spark, itertools.chain(first, splits)))
-    frame, work = hand_out(spark, items, _ReadSplits(scan, target, truncate_nanos))
+    frame, work = send_work(spark, items, _ReadSplits(scan, target, truncate_nanos))
     df = map_batches(frame, work, spark_schema)
     limit = None if isinstance(scan, Step) or len(first) == 1 else scan.limit
     return df if limit is None else df.limit(limit)

@@ -8,9 +8,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from paimon_py.executors import Job, NumberedTask, TaskFailed, TaskResult
-from paimon_py.spark.handing import hand_out
 from paimon_py.spark.jobs import Failed, gather, new_job
 from paimon_py.spark.session import session
+from paimon_py.spark.task_rows import send_work
 
 
 class SparkExecutor:
@@ -33,7 +33,7 @@ class SparkExecutor:
         """
         items = map(bytes, tasks)
         name = new_job()
-        frame, work = hand_out(session(self._spark), items, _RunTasks(job))
+        frame, work = send_work(session(self._spark), items, _RunTasks(job))
         try:
             done = gather(frame, work, name)
         except Failed as failed:

@@ -123,8 +123,8 @@ def aggregate_of(schema: TableSchema, name: str, function: str) -> Aggregate:
     if made.ignore_retract and Options(schema.options).get_bool(REMOVE_ON_DELETE):
         option = reader.name("ignore-retract")
         raise OptionError(
-            f"option {option!r} does not go with {REMOVE_ON_DELETE!r}: one ignores -D rows, the other removes the "
-            "record; unset one of them",
+            f"option {option!r} cannot be combined with {REMOVE_ON_DELETE!r}: one ignores -D rows, the other removes "
+            "the record; unset one of them",
             option=option,
             value="true",
         )
@@ -217,7 +217,7 @@ def _check_name(schema: TableSchema, column: str, function: str) -> None:
     if option not in schema.options:
         option = DEFAULT_AGGREGATE
     raise OptionError(
-        f"option {option!r} is {function!r}, which is not an aggregate function; there are {', '.join(FUNCTIONS)}",
+        f"option {option!r} is {function!r}, which is not an aggregate function; use one of {', '.join(FUNCTIONS)}",
         option=option,
         value=function,
     )

@@ -51,7 +51,7 @@ def check_bucket_key(schema: TableSchema, options: Options) -> None:
     if missing:
         blanks = any(key != key.strip() for key in missing)
         hint = " (no blanks around commas)" if blanks else did_you_mean(missing[0], schema.names)
-        raise refuse(f"names {missing}, which are not columns{hint}; there are {list(schema.names)}")
+        raise refuse(f"names {missing}, which are not columns{hint}; the columns are {list(schema.names)}")
     if len(set(keys)) < len(keys):
         raise refuse("names a column twice")
     if set(keys) & set(schema.partition_keys):

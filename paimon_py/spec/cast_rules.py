@@ -104,22 +104,22 @@ def what_is_lost(source: DataType, target: DataType) -> str | None:
     if wanted in STRINGS | BINARIES:
         return _of_length(source, target)
     if given in STRINGS:
-        return "strings that cannot be parsed make reads fail"
+        return "reads fail at strings that cannot be parsed"
     if wanted is Root.DECIMAL:
         whole = (target.precision or 0) - (target.scale or 0)
         scale = (source.scale or 0) if given is Root.DECIMAL else 0
         kept = _whole_digits(source) <= whole and scale <= (target.scale or 0)
-        return None if kept else "numbers of more digits are rounded, or become NULL"
+        return None if kept else "numbers with more digits are rounded, or become NULL"
     if wanted in INTEGERS and given in NUMBERS | TIMESTAMPS:
         return _of_integer(given, wanted)
     if wanted is Root.BOOLEAN and given in NUMBERS:
-        return "all numbers but 0 become true"
+        return "all numbers except 0 become true"
     if wanted is Root.FLOAT and given is Root.DOUBLE:
         return "numbers are rounded to 24 bits, and larger ones become infinite"
     if given in TIMESTAMPS and wanted in (Root.DATE, Root.TIME):
-        return "the rest of each timestamp is dropped"
+        return "the rest of each timestamp is lost"
     if given in TIMESTAMPS and wanted in TIMESTAMPS and (source.precision or 0) > (target.precision or 0):
-        return "digits below the second are cut"
+        return "fractions of seconds are truncated"
     return None
 
 
@@ -127,8 +127,8 @@ def _of_length(source: Atomic, target: Atomic) -> str | None:
     limit = MAX_LENGTH if target.length is None else target.length
     if source.root in STRINGS | BINARIES:
         length = MAX_LENGTH if source.length is None else source.length
-        return None if length <= limit else "longer values are cut"
-    return None if limit >= _TEXT_LENGTH_MAX else "longer texts are cut"
+        return None if length <= limit else "longer values are truncated"
+    return None if limit >= _TEXT_LENGTH_MAX else "longer strings are truncated"
 
 
 def _of_integer(given: Root, wanted: Root) -> str | None:
@@ -136,10 +136,10 @@ def _of_integer(given: Root, wanted: Root) -> str | None:
         kept = _DIGITS[given] <= _DIGITS[wanted]
         return None if kept else "numbers out of range wrap around, 100000 to -31072 in a SMALLINT"
     if given in FLOATS:
-        return "what follows the point is cut, numbers out of range become the nearest that there is"
+        return "fractions are truncated, and numbers out of range become the nearest possible value"
     if given is Root.DECIMAL:
-        return "what follows the point is cut, numbers out of range wrap around"
-    return "whole seconds are left of timestamps"
+        return "fractions are truncated, and numbers out of range wrap around"
+    return "timestamps are truncated to whole seconds"
 
 
 _DIGITS = {Root.TINYINT: 3, Root.SMALLINT: 5, Root.INT: 10, Root.BIGINT: 19}

@@ -166,7 +166,7 @@ class _Draft:
         check_column_names([Field(-1, path[-1], data_type)])
         if not data_type.nullable:
             raise SchemaError(
-                f"cannot add {path_text(path)} as NOT NULL: rows that exist have no value for it", fields=(path[-1],)
+                f"cannot add {path_text(path)} as NOT NULL: existing rows have no value for it", fields=(path[-1],)
             )
         (field,), self.highest = assign_ids([Field(-1, path[-1], data_type, change.comment)], self.highest)
 
@@ -235,9 +235,8 @@ class _Draft:
             lost = None if change.allow_narrowing else what_is_lost(source, target)
             if lost is not None:
                 raise SchemaError(
-                    f"cannot change {path_text(path)} from {sql_type(source)} to {sql_type(target)} as it is: in rows"
-                    f" that are stored already {lost}. Do it all the same with UpdateColumnType(…,"
-                    " allow_narrowing=True)",
+                    f"cannot change {path_text(path)} from {sql_type(source)} to {sql_type(target)} without loss: in"
+                    f" existing rows, {lost}. To change it anyway, pass UpdateColumnType(…, allow_narrowing=True)",
                     fields=(path[-1],),
                 )
             if sql_type(with_nullability(source, True)) == sql_type(with_nullability(target, True)):
@@ -289,7 +288,7 @@ class _Draft:
     def check_nullability(self, path: tuple[str, ...], source: DataType, nullable: bool) -> None:
         if source.nullable and not nullable and not self.not_null_allowed:
             raise SchemaError(
-                f"cannot make {path_text(path)} NOT NULL: rows that exist may have NULL; the option "
+                f"cannot make {path_text(path)} NOT NULL: existing rows may contain NULL; the option "
                 "'alter-column-null-to-not-null.disabled' = 'false' allows it",
                 fields=(path[-1],),
             )
@@ -314,7 +313,7 @@ def _check_comment(column: Path, comment: str | None) -> None:
 def _check_free(fields: Sequence[Field], path: tuple[str, ...], name: str) -> None:
     if any(field.name == name for field in fields):
         raise SchemaError(
-            f"there is already a column {path_text((*path[:-1], name))}; table.refresh() shows what columns there are",
+            f"there already is a column {path_text((*path[:-1], name))}; table.refresh() shows what columns there are",
             fields=(name,),
         )
 

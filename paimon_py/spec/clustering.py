@@ -93,14 +93,14 @@ def check_incremental(schema: TableSchema, options: Options) -> None:
         return OptionError(f"{INCREMENTAL!r} {why}", option=INCREMENTAL, value="true")
 
     if schema.primary_keys:
-        raise refuse("does not go with a primary key")
+        raise refuse("cannot be combined with a primary key")
     if options.get_bool("data-evolution.enabled"):
-        raise refuse("does not go with 'data-evolution.enabled'")
+        raise refuse("cannot be combined with 'data-evolution.enabled'")
     if bucket_mode(schema) is not BucketMode.NONE:
         if options.get_bool("bucket-append-ordered"):
             raise refuse("needs 'bucket-append-ordered' = 'false' in a table with buckets")
         if options.get_bool("deletion-vectors.enabled"):
-            raise refuse("does not go with 'deletion-vectors.enabled' in a table with buckets")
+            raise refuse("cannot be combined with 'deletion-vectors.enabled' in a table with buckets")
 
 
 def check_columns(schema: TableSchema, before: TableSchema | None = None) -> None:

@@ -51,7 +51,7 @@ def locate(fields: Sequence[Field], path: Sequence[str], name: str) -> int:
     row, _, rest = name.partition(".")
     is_inside = rest and any(field.name == row and isinstance(field.type, RowType) for field in fields)
     way = f"; write {[*path[:-1], row, *rest.split('.')]!r} for a field inside {row}" if is_inside else ""
-    raise SchemaError(f"there is no column {path_text(path)}; there are {there}{way}", fields=(name,))
+    raise SchemaError(f"there is no column {path_text(path)}; the columns are {there}{way}", fields=(name,))
 
 
 def at(data_type: DataType, steps: Sequence[str]) -> DataType:

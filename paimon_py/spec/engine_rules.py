@@ -113,13 +113,13 @@ def _check_groups(schema: TableSchema, options: Options) -> None:
         unknown = [column for column in group.members if column not in schema.names]
         if unknown:
             hint = did_you_mean(unknown[0], schema.names)
-            raise refuse(f"names {unknown}, which are not columns{hint}; there are {list(schema.names)}")
+            raise refuse(f"names {unknown}, which are not columns{hint}; the columns are {list(schema.names)}")
         keys = [column for column in group.members if column in schema.primary_keys]
         if keys:
-            raise refuse(f"puts {keys} of the primary key into a sequence group; primary key columns cannot be in one")
+            raise refuse(f"contains the primary key columns {keys}, which cannot be in a sequence group")
         shared = [column for column in shared_members(sequence_groups(options)) if column in group.members]
         if shared:
-            raise refuse(f"has {shared} in common with another sequence group; a column can be in one group only")
+            raise refuse(f"shares {shared} with another sequence group; a column can be in only one group")
 
 
 def _check_functions(schema: TableSchema, options: Options) -> None:
@@ -131,8 +131,8 @@ def _check_functions(schema: TableSchema, options: Options) -> None:
         if function in (None, _ANYWHERE) or column in grouped or column in schema.primary_keys:
             continue
         raise OptionError(
-            f"option {option!r} = {function!r} aggregates column {column!r}, which no sequence group protects: put it "
-            f"into one ('fields.<sequence field>.sequence-group' = {column!r}); only {_ANYWHERE!r} goes without",
+            f"option {option!r} = {function!r} aggregates column {column!r}, which belongs to no sequence group: add "
+            f"'fields.<sequence field>.sequence-group' = {column!r}, or use {_ANYWHERE!r}",
             option=option,
             value=function,
         )
@@ -144,22 +144,22 @@ def _check_deletes(options: Options) -> None:
     for wanted, name in ((on_delete, _REMOVE_ON_DELETE), (bool(removing), _REMOVE_ON_GROUP)):
         if wanted and options.get_bool("ignore-delete"):
             raise OptionError(
-                f"option {name!r} does not go with 'ignore-delete' = 'true': one acts on deletes, the other leaves "
-                "them out",
+                f"option {name!r} cannot be combined with 'ignore-delete' = 'true': one acts on deletes, the other "
+                "ignores them",
                 option=name,
                 value=options[name],
             )
     groups = sequence_groups(options)
     if on_delete and groups:
         raise OptionError(
-            f"option {_REMOVE_ON_DELETE!r} does not go with sequence groups; {_REMOVE_ON_GROUP!r} does",
+            f"option {_REMOVE_ON_DELETE!r} cannot be combined with sequence groups; use {_REMOVE_ON_GROUP!r}",
             option=_REMOVE_ON_DELETE,
             value="true",
         )
-    strangers = set(removing) - {field for group in groups for field in group.fields}
-    if strangers:
+    unknown = set(removing) - {field for group in groups for field in group.fields}
+    if unknown:
         raise OptionError(
-            f"option {_REMOVE_ON_GROUP!r} names {sorted(strangers)}, which are not sequence fields of a sequence group",
+            f"option {_REMOVE_ON_GROUP!r} names {sorted(unknown)}, which are not sequence fields of a sequence group",
             option=_REMOVE_ON_GROUP,
             value=options[_REMOVE_ON_GROUP],
         )

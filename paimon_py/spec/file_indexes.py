@@ -120,12 +120,12 @@ def check_file_indexes(schema: TableSchema, options: Options) -> None:
 
         if index.kind not in KINDS:
             near = _near(index.kind, KINDS)
-            hint = f"did you mean '{PREFIX}{near[0]}{_COLUMNS}'?" if near else f"there are {', '.join(KINDS)}"
+            hint = f"did you mean '{PREFIX}{near[0]}{_COLUMNS}'?" if near else f"the kinds are {', '.join(KINDS)}"
             raise refuse(f"asks for an index that does not exist; {hint}")
         if index.column not in schema.names:
             raise refuse(
-                f"names {index.column!r}, which is not a column{did_you_mean(index.column, schema.names)}; there are "
-                f"{list(schema.names)}. "
+                f"names {index.column!r}, which is not a column{did_you_mean(index.column, schema.names)}; the "
+                f"columns are {list(schema.names)}. "
                 "An indexed column is dropped together with its name in this option, in one alter"
             )
         type_ = schema.field(index.column).type

@@ -111,8 +111,8 @@ def iceberg_directory(table: str, options: IcebergOptions) -> str:
     warehouse, _, database_name = database.rpartition("/")
     if not warehouse or not database_name.endswith(DATABASE_SUFFIX):
         raise OptionError(
-            f"Iceberg metadata for a catalog lie beside the database of a table, and {table} lies in no directory"
-            f" <database>{DATABASE_SUFFIX}; set {LOCATION}=table-location",
+            f"Iceberg metadata for a catalog is stored next to the database of a table, and {table} is not in a"
+            f" directory <database>{DATABASE_SUFFIX}; set {LOCATION}=table-location",
             option=LOCATION, value="catalog-location",
         )  # fmt: skip
     return join(warehouse, "iceberg", database_name.removesuffix(DATABASE_SUFFIX), name, "metadata")
@@ -178,14 +178,14 @@ def iceberg_names(table: str, schema: TableSchema) -> tuple[tuple[str, ...], str
     """
     options = Options(schema.options)
     above, _, name = table.rstrip("/").rpartition("/")
-    told = options.find_str("metadata.iceberg.database") or ""
-    databases = tuple(one.strip() for one in told.split(";") if one.strip())
+    text = options.find_str("metadata.iceberg.database") or ""
+    databases = tuple(one.strip() for one in text.split(";") if one.strip())
     own = above.rpartition("/")[2]
     if not databases and own.endswith(DATABASE_SUFFIX):
         databases = (own.removesuffix(DATABASE_SUFFIX),)
     if not databases:
         raise OptionError(
-            f"{table} lies in no directory <database>{DATABASE_SUFFIX}: set metadata.iceberg.database to the name of"
+            f"{table} is not in a directory <database>{DATABASE_SUFFIX}: set metadata.iceberg.database to the name of"
             " its database in the Iceberg catalog",
             option="metadata.iceberg.database",
         )
@@ -218,10 +218,10 @@ def decimal_partitions(schema: TableSchema) -> tuple[str, ...]:
 
 def _rest_feature(schema: TableSchema) -> str | None:
     """An authentication that is not supported; None if the options ask for none."""
-    told = rest_options(schema)
-    if told.get("rest.sigv4-enabled", "false").strip().lower() == "true":
+    given = rest_options(schema)
+    if given.get("rest.sigv4-enabled", "false").strip().lower() == "true":
         return f"{REST_OPTIONS}rest.sigv4-enabled=true"
-    auth = told.get("rest.auth.type", "none").strip().lower()
+    auth = given.get("rest.auth.type", "none").strip().lower()
     return None if auth in ("none", "oauth2") else f"{REST_OPTIONS}rest.auth.type={auth}"
 
 
@@ -229,8 +229,9 @@ def _check_catalog(schema: TableSchema, options: Options) -> None:
     """Raises: OptionError if the options name a catalog without its address."""
     storage = options.get_enum(STORAGE)
     name = f"{REST_OPTIONS}uri" if storage == REST else "metadata.iceberg.uri"
-    told = rest_options(schema).get("uri") if storage == REST else options.find_str(name)
-    if storage in (HIVE, REST) and not (told or "").strip() and "metadata.iceberg.hive-conf-dir" not in schema.options:
+    address = rest_options(schema).get("uri") if storage == REST else options.find_str(name)
+    has_address = bool((address or "").strip()) or "metadata.iceberg.hive-conf-dir" in schema.options
+    if storage in (HIVE, REST) and not has_address:
         raise OptionError(f"{STORAGE}={storage} needs the address of the catalog: set {name!r}", option=name)
 
 

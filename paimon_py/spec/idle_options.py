@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from paimon_py.spec.options import OPTIONS, check_values, is_default
 
-_METASTORE = "no metastore is told"
+_METASTORE = "no metastore is notified"
 _CLUSTERING = "clustering does without it"
 
 PARTITIONED = "metastore.partitioned-table"

@@ -91,13 +91,13 @@ class Serializable(msgspec.Struct, frozen=True):
         body = data[start + _SEAL.size :]
         if len(body) != size:
             raise CorruptionError(
-                f"these bytes are not {cls.called} any more: {len(body)} bytes stand where {size} were written; bring "
-                f"them over again, or {cls.again} again"
+                f"these bytes are not {cls.called}: they have {len(body)} of the {size} bytes that were written; send "
+                f"them again, or {cls.again} again"
             )
         if _checksum(found[0], body) != checksum:
             raise CorruptionError(
-                f"these bytes are not {cls.called} any more: they were damaged on the way (wrong checksum); bring them "
-                f"over again, or {cls.again} again"
+                f"these bytes are not {cls.called}: they were damaged on the way (wrong checksum); send them again, or "
+                f"{cls.again} again"
             )
         try:
             return msgspec.msgpack.decode(_decompress(body) if cls.compresses else body, type=cls)

@@ -127,7 +127,7 @@ def _start(_schema: TableSchema, options: Options) -> None:
         )
     others = sorted(given - set(wanted))
     if others:
-        raise OptionError(f"option {others[0]!r} does not go with 'scan.mode' = {mode!r}", option=others[0])
+        raise OptionError(f"option {others[0]!r} cannot be combined with 'scan.mode' = {mode!r}", option=others[0])
 
 
 def _field_options(schema: TableSchema, options: Options) -> None:
@@ -141,7 +141,7 @@ def _field_options(schema: TableSchema, options: Options) -> None:
             hint = did_you_mean(unknown[0], schema.names)
             raise OptionError(f"option {name!r} names column {unknown[0]!r}, which does not exist{hint}", option=name)
         if len(parts) > 3 and len(columns) == 1 and isinstance(schema.field(columns[0]).type, RowType):
-            raise OptionError(f"option {name!r} goes into a ROW column; that is not possible", option=name)
+            raise OptionError(f"option {name!r} refers to a field of a ROW column; use a top-level column", option=name)
 
 
 def _sequence(schema: TableSchema, options: Options) -> None:
@@ -162,7 +162,7 @@ def _sequence(schema: TableSchema, options: Options) -> None:
     if aggregated:
         raise refuse(f"names {aggregated}, which have an aggregate function")
     if options.get_enum("merge-engine") == "first-row":
-        raise refuse("does not go with 'merge-engine' = 'first-row'")
+        raise refuse("cannot be combined with 'merge-engine' = 'first-row'")
     if is_cross_partition(schema):
         raise refuse(
             f"needs a primary key that holds all partition keys; {list(schema.primary_keys)} lacks some of "
@@ -177,7 +177,7 @@ def _snapshot_ordering(schema: TableSchema, options: Options) -> None:
     if not schema.primary_keys:
         raise OptionError(f"{name!r} needs a primary key", option=name, value="true")
     if options.get_list("sequence.field"):
-        raise OptionError(f"{name!r} does not go with 'sequence.field'", option=name, value="true")
+        raise OptionError(f"{name!r} cannot be combined with 'sequence.field'", option=name, value="true")
     if not options.get_bool("write-only"):
         raise OptionError(f"{name!r} needs 'write-only' = 'true'", option=name, value="true")
 
@@ -204,9 +204,9 @@ def _changelog_producer(schema: TableSchema, options: Options) -> None:
     if producer != "none" and not schema.primary_keys:
         raise refuse("needs a primary key")
     if by_compaction and options.get_bool("streaming-read-overwrite"):
-        raise refuse("does not go with 'streaming-read-overwrite' = 'true': changes would be read twice")
+        raise refuse("cannot be combined with 'streaming-read-overwrite' = 'true': changes would be read twice")
     if producer == "lookup" and options.is_set("full-compaction.delta-commits"):
-        raise refuse("does not go with 'full-compaction.delta-commits'; use 'full-compaction'")
+        raise refuse("cannot be combined with 'full-compaction.delta-commits'; use 'full-compaction'")
     if not schema.primary_keys and options.get_bool("streaming-read-overwrite"):
         raise OptionError(
             "'streaming-read-overwrite' needs a primary key; append tables have 'streaming-read-append-overwrite'",
@@ -214,13 +214,13 @@ def _changelog_producer(schema: TableSchema, options: Options) -> None:
             value="true",
         )
     if options.get_enum("merge-engine") == "first-row" and producer not in ("none", "lookup"):
-        raise refuse("does not go with 'merge-engine' = 'first-row'; 'none' and 'lookup' do")
+        raise refuse("cannot be combined with 'merge-engine' = 'first-row'; use 'none' or 'lookup'")
     if options.get_bool("deletion-vectors.enabled"):
         if producer == "full-compaction":
-            raise refuse("does not go with 'deletion-vectors.enabled' = 'true'")
+            raise refuse("cannot be combined with 'deletion-vectors.enabled' = 'true'")
         if options.get_enum("merge-engine") == "first-row" and not options.get_bool("pk-clustering-override"):
             raise OptionError(
-                "'deletion-vectors.enabled' does not go with 'merge-engine' = 'first-row'",
+                "'deletion-vectors.enabled' cannot be combined with 'merge-engine' = 'first-row'",
                 option="deletion-vectors.enabled",
                 value="true",
             )
@@ -265,7 +265,7 @@ def _row_tracking(schema: TableSchema, options: Options) -> None:
     name = "row-tracking.enabled"
     if options.get_bool(name):
         if schema.primary_keys:
-            raise OptionError(f"{name!r} does not go with a primary key", option=name, value="true")
+            raise OptionError(f"{name!r} cannot be combined with a primary key", option=name, value="true")
         if options.get_int("bucket") != -1:
             raise OptionError(f"{name!r} needs 'bucket' = '-1'", option=name, value="true")
     elif options.get_bool("data-evolution.enabled"):
@@ -307,7 +307,7 @@ def _partition_names(schema: TableSchema, options: Options) -> None:
         if unknown is not None:
             raise OptionError(
                 f"option {option!r} names {unknown!r}, which is not a partition key{did_you_mean(unknown, keys)}; "
-                f"there are {list(keys)}",
+                f"the partition keys are {list(keys)}",
                 option=option,
                 value=options.find_str(option),
             )
@@ -330,7 +330,7 @@ def _refuse_nested_duplicates(data_type: DataType) -> None:
 def _refuse_duplicates(what: str, names: Sequence[str]) -> None:
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
-        raise SchemaError(f"{what} {list(names)} name {twice} more than once; leave one", fields=tuple(twice))
+        raise SchemaError(f"{what} {list(names)} name {twice} more than once; keep one", fields=tuple(twice))
 
 
 def _refuse_unknown(schema: TableSchema, what: str, names: Sequence[str]) -> None:
@@ -338,7 +338,7 @@ def _refuse_unknown(schema: TableSchema, what: str, names: Sequence[str]) -> Non
     if unknown:
         hint = did_you_mean(unknown[0], schema.names)
         raise SchemaError(
-            f"{what}: {unknown} are not columns{hint}; there are {list(schema.names)}", fields=tuple(unknown)
+            f"{what}: {unknown} are not columns{hint}; the columns are {list(schema.names)}", fields=tuple(unknown)
         )  # fmt: skip
 
 

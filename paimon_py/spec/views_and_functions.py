@@ -191,13 +191,13 @@ class _Rest:
 
 def _put(held: dict[str, T], name: str, value: T, *, is_new: bool, what: str) -> None:
     if is_new and name in held:
-        raise UsageError(f"there is a {what} {name!r} already")
+        raise UsageError(f"{what} {name!r} already exists")
     if not is_new and name not in held:
-        raise UsageError(f"there is no {what} {name!r}; there are {sorted(held)}")
+        raise UsageError(f"there is no {what} {name!r}; existing ones are {sorted(held)}")
     held[name] = value
 
 
 def _drop(held: dict[str, T], name: str, what: str) -> None:
     if name not in held:
-        raise UsageError(f"there is no {what} {name!r}; there are {sorted(held)}")
+        raise UsageError(f"there is no {what} {name!r}; existing ones are {sorted(held)}")
     del held[name]

@@ -41,7 +41,7 @@ def skips_level_zero(schema: TableSchema, *, every_level: bool = False) -> bool:
 
 
 def waits_for_writers(schema: TableSchema) -> bool:
-    """Whether rows are read, or their changes told, only after a compaction that their writer makes before it commits.
+    """Whether rows are read, or their changes reported, only after their writer has compacted and committed them.
 
     Of several writers of one bucket only one can compact it, so that a bucket needs one writer.
     """

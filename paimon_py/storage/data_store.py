@@ -29,7 +29,7 @@ class DataStore:
 
     A path is below the table, or below one of its external roots: the directories in `data-file.external-paths`
     of any version of its schema, or of the options that the table was opened with. Nothing else is accessed,
-    whatever the metadata contain. Files below a referenced root (`spec/referenced_paths.py`) are read and never
+    whatever the metadata contains. Files below a referenced root (`spec/referenced_paths.py`) are read and never
     deleted.
 
     URLs within the bucket of the table's own store (`file:` for a table on a local disk) use that store; others

@@ -221,7 +221,7 @@ class FsspecStore:
             raise FileMissingError(f"{within} does not exist (any more)", path=within, operation="make_directory")
 
     def _create(self, path: str, data: bytes) -> bool:
-        """One conditional request, without the retries that would turn success into "exists already"."""
+        """One conditional request, without the retries that would turn success into "already exists"."""
         if len(data) > _ONE_PUT_BYTES:
             raise UsageError(f"{path}: {len(data)} bytes are too many for one conditional request")
         extra = {"retry_total": 0} if _EXTRAS.get(self.scheme) == "azure" else {}

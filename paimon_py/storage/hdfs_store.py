@@ -168,7 +168,7 @@ class HdfsStore:
             try:
                 client.rename(_inner(source), _inner(target), False)
             except FileExistsError as error:
-                raise AlreadyExistsError(f"{target} exists already", path=target) from error
+                raise AlreadyExistsError(f"{target} already exists", path=target) from error
 
     def _temporary(self, path: str) -> str:
         directory, _, name = path.rpartition("/")
@@ -347,7 +347,7 @@ def _translate_errors(operation: str, path: str) -> Iterator[None]:
     except FileExistsError as error:
         if operation != "open_write":
             raise _failure(operation, path, error) from error
-        raise FileTakenError(f"{path} exists already", path=path, operation=operation) from error
+        raise FileTakenError(f"{path} already exists", path=path, operation=operation) from error
     except Exception as error:
         raise _failure(operation, path, error) from error
 

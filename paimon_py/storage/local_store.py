@@ -152,7 +152,7 @@ class LocalStore:
             try:
                 _move_directory(source, target)
             except FileExistsError as error:
-                raise AlreadyExistsError(f"{target} exists already", path=target) from error
+                raise AlreadyExistsError(f"{target} already exists", path=target) from error
             if self.fsync:
                 _sync_directory(os.path.dirname(source))
                 _sync_directory(os.path.dirname(target))
@@ -240,7 +240,7 @@ def _to_storage_error(error: OSError | ValueError, operation: str, path: str) ->
         subject = f"the directory of {path}" if operation in _MAKING else path
         return FileMissingError(f"{subject} does not exist (any more)", path=path, operation=operation)
     if isinstance(error, FileExistsError) and operation == "open_write":
-        return FileTakenError(f"{path} exists already", path=path, operation=operation)
+        return FileTakenError(f"{path} already exists", path=path, operation=operation)
     message = f"{operation} of {path} failed: {error}"
     return StorageError(message, path=path, operation=operation, transient=getattr(error, "errno", None) in _TRANSIENT)
 
@@ -303,12 +303,12 @@ def _move_directory(source: str, target: str) -> None:
     name: late writers that still know a table with this name would put files into it.
     """
     if os.path.lexists(target):
-        raise FileExistsError(errno.EEXIST, "exists already", target)
+        raise FileExistsError(errno.EEXIST, "already exists", target)
     try:
         os.rename(source, target)
     except OSError as error:
         if error.errno == errno.ENOTEMPTY:
-            raise FileExistsError(errno.EEXIST, "exists already", target) from error
+            raise FileExistsError(errno.EEXIST, "already exists", target) from error
         raise
 
 

@@ -13,8 +13,8 @@ from paimon_py.storage.store import (
     FileStatus,
     ListFrom,
     ReadRange,
-    SharesCredentials,
     Store,
+    SupportsSharedCredentials,
     page_lister,
     range_reader,
 )
@@ -76,7 +76,7 @@ class LockedStore:
 
     def open_other(self, url: str) -> tuple[Store, str] | None:
         """See `SharesCredentials.open_other`. Not guarded there: data files need no exclusive creation."""
-        return self._store.open_other(url) if isinstance(self._store, SharesCredentials) else None
+        return self._store.open_other(url) if isinstance(self._store, SupportsSharedCredentials) else None
 
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         self._store.put(path, data, within=within)

@@ -107,7 +107,7 @@ class MemoryStore:
         directory, name = _split(path)
         children, file = self._children(directory, within), self._new(b"")
         if children.setdefault(name, file) is not file:
-            raise FileTakenError(f"{path} exists already", path=path, operation="open_write")
+            raise FileTakenError(f"{path} already exists", path=path, operation="open_write")
         return _NewFile(self, children, name, file)
 
     def make_directory(self, path: str) -> None:
@@ -127,7 +127,7 @@ class MemoryStore:
         if source not in self._directories:
             raise FileMissingError(f"{source} does not exist", path=source, operation="rename_directory")
         if self.stat(target) is not None:
-            raise AlreadyExistsError(f"{target} exists already", path=target)
+            raise AlreadyExistsError(f"{target} already exists", path=target)
         self._children(target)
         for below in list(self._below(source)):
             self._directories[target + below[len(source) :]] = self._directories.pop(below)

@@ -13,8 +13,8 @@ from paimon_py.storage.store import (
     FileStatus,
     ListFrom,
     ReadRange,
-    SharesCredentials,
     Store,
+    SupportsSharedCredentials,
     page_lister,
     range_reader,
 )
@@ -70,7 +70,7 @@ class MeteredStore:
 
     def open_other(self, url: str) -> tuple[Store, str] | None:
         """See `SharesCredentials.open_other`; calls to the other store are measured as well."""
-        found = self._store.open_other(url) if isinstance(self._store, SharesCredentials) else None
+        found = self._store.open_other(url) if isinstance(self._store, SupportsSharedCredentials) else None
         return None if found is None else (MeteredStore(found[0], self._env), found[1])
 
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:

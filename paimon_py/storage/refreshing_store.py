@@ -21,7 +21,15 @@ from paimon_py.errors import StorageError, UsageError
 from paimon_py.spec.credentials import Credentials
 from paimon_py.spec.redact import harmless_options
 from paimon_py.storage.open import open_store
-from paimon_py.storage.store import FileStatus, ListFrom, ReadRange, SharesCredentials, Store, page_lister, range_reader
+from paimon_py.storage.store import (
+    FileStatus,
+    ListFrom,
+    ReadRange,
+    Store,
+    SupportsSharedCredentials,
+    page_lister,
+    range_reader,
+)
 
 SAFE_MILLIS = 3_600_000
 """Credentials are refreshed this long before they expire, or halfway to their expiry if that is later."""
@@ -340,7 +348,9 @@ def open_related(home: Store, url: str, options: Mapping[str, str], env: Env) ->
 
     Raises: as `open_refreshing`
     """
-    found = home.open_other(url) if isinstance(home, SharesCredentials) and _REMOTE.match(url) is not None else None
+    found = None
+    if isinstance(home, SupportsSharedCredentials) and _REMOTE.match(url) is not None:
+        found = home.open_other(url)
     return open_refreshing(url, options, env) if found is None else found
 
 

@@ -208,7 +208,7 @@ def join(*parts: str) -> str:
 
 
 @runtime_checkable
-class SharesCredentials(Protocol):
+class SupportsSharedCredentials(Protocol):
     """A store that can open other places with its own credentials."""
 
     def open_other(self, url: str) -> tuple[Store, str] | None:

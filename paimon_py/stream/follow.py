@@ -10,7 +10,7 @@ import enum
 import msgspec
 
 from paimon_py.scan.change_plan import makes_changelog, source_of
-from paimon_py.scan.taken_away import identifies_removals, refuses_removals
+from paimon_py.scan.removals import identifies_removals, refuses_removals
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema

@@ -19,9 +19,9 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.change_plan import ChangeSource, makes_changelog, plan_replacement, plan_step, plan_waiting
 from paimon_py.scan.moments import as_moment, millis_of
 from paimon_py.scan.plan_snapshot import Planned
+from paimon_py.scan.removals import changes_rows, require_no_removals
 from paimon_py.scan.row_shape import RowShape
 from paimon_py.scan.split import Split
-from paimon_py.scan.taken_away import changes_rows, require_nothing_taken
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.options import Options
@@ -219,7 +219,7 @@ class Stream(ApiHints):
             planned = self._plan(snapshot, Reads.REPLACED)
             return self._make_step(snapshot, planned, after=line.base) if planned.splits else None
         if self._follow.refuses:
-            require_nothing_taken(self._root, snapshot)
+            require_no_removals(self._root, snapshot)
         has_changelog = self._follow.has_changelog
         if snapshot.schema_id != self._schema.id:
             has_changelog = makes_changelog(self._root.schemas.get(snapshot.schema_id))

@@ -96,12 +96,12 @@ class TableBranches(TableVerbs):
                 another fast-forward is running.
         """
         from paimon_py.maintain.fast_forward import fast_forward, fast_forward_event
-        from paimon_py.maintain.observers import tell_moved
+        from paimon_py.maintain.observers import notify_move
 
         check_flag("discard", discard)
         moved = fast_forward(self._root, name, discard=discard)
         self._schema = self._root.schemas.latest()
-        said = tell_moved(self._open_table, lambda: fast_forward_event(self._root, moved))
+        said = notify_move(self._open_table, lambda: fast_forward_event(self._root, moved))
         return msgspec.structs.replace(moved, warnings=said)
 
     def delete_branch(self, name: str) -> None:

@@ -100,7 +100,7 @@ class TableCleaning(TableVerbs, ABC):
             UsageError: the table is a branch.
             CommitError: the table could not be emptied; branches, tags and consumers are already deleted. Repeat the
                 call.
-            StorageError, CorruptionError: the store failed during the call, or metadata are damaged; repeat the call.
+            StorageError, CorruptionError: the store failed during the call, or metadata is damaged; repeat the call.
         """
         from paimon_py.maintain.cleanup.purge_files import purge_files
 

@@ -139,12 +139,12 @@ class TableKeeping(TableVerbs):
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: the state does not exist.
         """
         from paimon_py.maintain.level_rules import warn_of_rules_before
-        from paimon_py.maintain.observers import tell_moved
+        from paimon_py.maintain.observers import notify_move
         from paimon_py.maintain.rollback import rollback, rollback_event
 
         snapshot = self._target(target)
         done = rollback(self._root, snapshot, tag=target if isinstance(target, str) else None)
-        said = tell_moved(self._newest_table, lambda: rollback_event(self._root, done))
+        said = notify_move(self._newest_table, lambda: rollback_event(self._root, done))
         done = msgspec.structs.replace(done, warnings=said)
         warn_of_rules_before(self._root, snapshot, self._rules)
         return done

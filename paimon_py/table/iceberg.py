@@ -24,7 +24,7 @@ class TableIceberg(TableVerbs):
     """
 
     def publish_iceberg(self) -> PublishedVersion:
-        """Rebuild the Iceberg metadata of the latest snapshot from the table, whatever metadata exist.
+        """Rebuild the Iceberg metadata of the latest snapshot from the table, whatever metadata exists.
 
         Commits do this automatically. Call it for a table whose option has just been set, that other programs rolled
         back, or whose last publication failed; it can be repeated. Readers keep the table's uuid; older Iceberg
@@ -36,8 +36,8 @@ class TableIceberg(TableVerbs):
             UsageError: the table does not write Iceberg metadata, is empty, or is a branch.
             UnsupportedError: the options ask for a type or an authentication that is not available.
             AlreadyExistsError: the Iceberg catalog has another table of this name.
-            StorageError, CorruptionError: the metadata are either unchanged or the new ones; or their catalog cannot be
-                told of them.
+            StorageError, CorruptionError: the metadata is either unchanged or new; or its catalog cannot be
+                notified.
         """
         from paimon_py.iceberg.publication import IcebergPublisher
 

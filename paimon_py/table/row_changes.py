@@ -203,10 +203,10 @@ class TableRows(TableVerbs):
     def _once(self, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
         """Run a verb unless its identifier is already committed, then run the maintenance that the table asks for."""
         from paimon_py.maintain.auto_maintenance import run_auto_maintenance
-        from paimon_py.maintain.observers import observed_again
+        from paimon_py.maintain.observers import notify_again
         from paimon_py.rows import verbs
 
         done = verbs.once(self._open_table, label, verb)
         if done.already_committed:
-            return observed_again(self._open_table, done)
+            return notify_again(self._open_table, done)
         return run_auto_maintenance(self._open_table, done, of_batch=True)

@@ -138,7 +138,7 @@ class TableStreams(TableVerbs):
     def committed(self, user: str) -> int | None:
         """The largest identifier that a user has committed; None if there is none.
 
-        Also None if that commit was rolled back and the snapshots that would tell of earlier ones have expired. A
+        Also None if that commit was rolled back and the snapshots that recorded earlier ones have expired. A
         repeated commit of a smaller identifier is then refused, and not taken for committed.
 
         Cost: a get for each snapshot since the user's last commit, or for all of them if the user has none.

@@ -155,9 +155,9 @@ class Table(
             check_codecs(msgspec.structs.replace(self._schema, options=then))
         warn_of_idle_options(self._root, set_now)
         root, given = self._root, with_paimon_types(changes)
-        from paimon_py.maintain.level_rules import lift_rows, warn_of_lower_rows
+        from paimon_py.maintain.level_rules import compact_lower_rows, warn_of_lower_rows
 
-        before, known = lift_rows(root, given), self._schema
+        before, known = compact_lower_rows(root, given), self._schema
         publish = partial(
             alter, root.schemas, given, has_snapshots=lambda: root.snapshots.latest_id() is not None,
             clock=root.env.clock,

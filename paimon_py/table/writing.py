@@ -22,7 +22,7 @@ from paimon_py.commit.state import State
 from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.errors import NotFoundError, UsageError
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
-from paimon_py.maintain.observers import notify, observed_again
+from paimon_py.maintain.observers import notify, notify_again
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
@@ -84,7 +84,7 @@ def write(
     request = CommitRequest(label=label, overwrite=mode, watermark=watermark, is_new=True)
     known = committed_before(table, label)
     if known is not None:
-        return observed_again(table, known)
+        return notify_again(table, known)
     return _publish(table, data, request, progress, known_rows(data))
 
 
@@ -98,9 +98,9 @@ def upsert(
 
         rows = verbs.once(table, label, lambda: verbs.upsert(table, data, on, label, progress))
         if rows.already_committed:
-            return observed_again(table, rows)
+            return notify_again(table, rows)
         return run_auto_maintenance(table, rows, of_batch=True)
-    from paimon_py.rows.lacking import lacking_columns
+    from paimon_py.rows.missing_columns import missing_columns
     from paimon_py.rows.result import of_earlier
     from paimon_py.rows.rules import check_replacing
 
@@ -108,10 +108,10 @@ def upsert(
     check_progress(progress)
     known = committed_before(table, label)
     if known is not None:
-        return observed_again(table, of_earlier(known))
+        return notify_again(table, of_earlier(known))
     count = known_rows(data)
     given = data if isinstance(data, (pa.Table, pa.RecordBatch)) else open_stream(data, table.schema.fields)
-    lacking = lacking_columns(table.schema, given.schema.names)
+    lacking = missing_columns(table.schema, given.schema.names)
     if lacking:
         from paimon_py.rows.keeping import upsert_keeping
 
@@ -131,31 +131,31 @@ def load(
     overwrite: Mapping[str, object] | str | None, label: CommitLabel, progress: Progress | None,
 ) -> CommitResult:  # fmt: skip
     """See `Table.load_files`; `options`: settings of the store that contains the files."""
-    from paimon_py.write.loaded_files import INTO_FILES, Told, find_files
+    from paimon_py.write.loaded_files import INTO_FILES, LoadProgress, find_files
 
     check_progress(progress)
     request = CommitRequest(label=label, overwrite=overwrite_of(table.schema, overwrite), is_new=True)
     known = committed_before(table, label)
     if known is not None:
-        return observed_again(table, known)
+        return notify_again(table, known)
     found = find_files(files, options)
     for file in found:
         how.format_of(file.path)
-    told = Told(progress, found)
+    load_progress = LoadProgress(progress, found)
     replaces = request.overwrite is not None
     with writer(table, overwrite=replaces, keeps_changelog=not replaces) as session:
         if isinstance(request.overwrite, PartitionChoice):
             session.keep_to(request.overwrite)
-        session._count_by(ProgressCounter(told.on_write, 0, INTO_FILES))
+        session._count_by(ProgressCounter(load_progress.on_write, 0, INTO_FILES))
         for file in found:
-            with file.batches(how, table.schema, told) as batches:
+            with file.batches(how, table.schema, load_progress) as batches:
                 session.write_arrow(batches)
-        if replaces and not told.rows:
+        if replaces and not load_progress.rows:
             raise UsageError(
                 f"the {len(found)} files contain no rows, and overwrite={overwrite!r} would replace rows with nothing;"
                 " drop_partitions and truncate do that"
             )
-        told.end_reading()
+        load_progress.end_reading()
         changes = session.changes(is_new=True)
         with discarding_on_failure(lambda: session.discard(changes)):
             return run_auto_maintenance(table, commit(table, changes, request), of_batch=True)
@@ -197,7 +197,7 @@ def remove(
     check_writable(table.schema)
     known = committed_before(table, label)
     if known is not None:
-        return observed_again(table, known)
+        return notify_again(table, known)
     warn_of_idle_options(table.root, table.schema.options)
     base = Base(table.root.snapshots.latest_id() or 0)
     changes = Changes(schema_id=table.schema.id, base=base, buckets=(), branch=table.root.branch)

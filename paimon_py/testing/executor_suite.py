@@ -31,12 +31,12 @@ class ExecutorSuite:
 
     def test_buckets_are_compacted_as_one_process_does(self, executor: Executor, warehouse: str) -> None:
         table, other = _keyed_table(warehouse, "here"), _keyed_table(warehouse, "there")
-        told: list[tuple[int, int, str]] = []
-        done = other.compact(full=True, executor=executor, progress=lambda *far: told.append(far))
+        reports: list[tuple[int, int, str]] = []
+        done = other.compact(full=True, executor=executor, progress=lambda *far: reports.append(far))
         assert len(done.snapshot_ids) == len(table.compact(full=True).snapshot_ids) == 1
         assert _rows(other) == _rows(table)
         assert _levels(other) == _levels(table) == {5}
-        assert told[-1] == (2 * _PARTS * _ROWS, 2 * _PARTS * _ROWS, "rows")
+        assert reports[-1] == (2 * _PARTS * _ROWS, 2 * _PARTS * _ROWS, "rows")
         assert other.compact(full=True, executor=executor).snapshot_id is None
 
     def test_append_tables_are_sorted(self, executor: Executor, warehouse: str) -> None:

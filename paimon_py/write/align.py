@@ -73,7 +73,7 @@ def kind_field(schema: TableSchema) -> str | None:
     """
     name = Options(schema.options).find_str("rowkind.field")
     if name is not None and name not in schema.names:
-        reason = f"option 'rowkind.field' = {name!r} is not a column of the table; there are {list(schema.names)}"
+        reason = f"option 'rowkind.field' = {name!r} is not a column; the columns are {list(schema.names)}"
         raise OptionError(reason, option="rowkind.field", value=name)
     return name
 
@@ -98,7 +98,7 @@ class Alignment:
             field.name for field in schema.fields if blob_place(schema, field) is BlobPlace.REFERENCE
         )
         self._kind_index = _kind_index(given, self._rules)
-        problems = _strangers(schema, given)
+        problems = _unknown_columns(schema, given)
         self._columns: list[_Column] = []
         for field in schema.fields:
             column = _column(field, given)
@@ -195,7 +195,7 @@ def _column(field: Field, given: pa.Schema) -> _Column | str:
     default = None if field.default is None else _default(field, arrow)
     positions = given.get_all_field_indices(field.name)
     if len(positions) > 1:
-        return f"{field.name}: given {len(positions)} times; leave one"
+        return f"{field.name}: given {len(positions)} times; keep one"
     if not positions:
         if field.type.nullable or default is not None:
             return _Column(None, _as_is, default, arrow, False)
@@ -220,11 +220,11 @@ def _default(field: Field, arrow: pa.DataType) -> pa.Scalar:
     return pa.scalar(value, arrow)
 
 
-def _strangers(schema: TableSchema, given: pa.Schema) -> list[tuple[str, str]]:
+def _unknown_columns(schema: TableSchema, given: pa.Schema) -> list[tuple[str, str]]:
     names = set(schema.names)
     out = []
-    strangers = {field.name: field for field in given if field.name not in names and field.name != ROW_KIND_COLUMN}
-    for field in strangers.values():
+    unknown = {field.name: field for field in given if field.name not in names and field.name != ROW_KIND_COLUMN}
+    for field in unknown.values():
         near = near_names(field.name, [name for name in schema.names if name not in given.names])
         hint = f"is it {' or '.join(map(repr, near))}? If not, " if near else ""
         hint += "leave it out, or add it with table.alter(AddColumn(…)); if it is there already, table.refresh()"
@@ -244,7 +244,7 @@ def _kind_index(given: pa.Schema, rules: KindRules) -> int | None:
             f"{ROW_KIND_COLUMN} out"
         )
     if len(positions) > 1:
-        raise SchemaError(f"{ROW_KIND_COLUMN}: given {len(positions)} times; leave one", fields=(ROW_KIND_COLUMN,))
+        raise SchemaError(f"{ROW_KIND_COLUMN}: given {len(positions)} times; keep one", fields=(ROW_KIND_COLUMN,))
     kind = given.field(positions[0]).type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)

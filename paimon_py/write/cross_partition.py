@@ -120,7 +120,7 @@ class CrossPartitionRouting(Routing):
         self._values: list[pa.Array] = []
         self._writer = table.root.env.ids.uuid() if share is None else share.name
         self._follower = KeyFollower(_base(self._writer, Base.of(snapshot) if share is None else share.base))
-        self._chronicle = SnapshotLog(table.root)
+        self._snapshot_log = SnapshotLog(table.root)
         self._is_loaded = share is None and snapshot is None
         self._end: str | None = None
 
@@ -160,7 +160,7 @@ class CrossPartitionRouting(Routing):
         Raises: StorageError
         """
         if self.keys.files:
-            self._follower.advance(self._chronicle, self._root.snapshots.latest())
+            self._follower.advance(self._snapshot_log, self._root.snapshots.latest())
         return list(changes)
 
     def hand_over(self, changes: Changes) -> None:

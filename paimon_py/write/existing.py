@@ -10,7 +10,7 @@ import numpy as np
 from paimon_py.codec.manifest.columns import EntryColumns
 
 
-class Existing(msgspec.Struct, frozen=True):
+class LiveFileSummary(msgspec.Struct, frozen=True):
     """A summary of live files.
 
     `max_sequences`: the largest sequence number by (partition, bucket). `total_buckets`: by partition, for those with
@@ -25,11 +25,11 @@ class Existing(msgspec.Struct, frozen=True):
         return self.max_sequences.get((partition, bucket), -1) + 1
 
 
-NOTHING = Existing()
+NOTHING = LiveFileSummary()
 """An empty table, or one whose content will be replaced."""
 
 
-def summarise(entries: EntryColumns) -> Existing:
+def summarise(entries: EntryColumns) -> LiveFileSummary:
     """Reduce live entries to the information that a writer needs.
 
     Cost: about a microsecond per entry; one Python value per partition and bucket.
@@ -47,7 +47,7 @@ def summarise(entries: EntryColumns) -> Existing:
     groups = zip(code[firsts].tolist(), bucket[firsts].tolist(), largest.tolist(), strict=True)
     fixed = entries.total_buckets > 0
     totals = dict(zip(codes[fixed].tolist(), entries.total_buckets[fixed].tolist(), strict=True))
-    return Existing(
+    return LiveFileSummary(
         {(partitions[part], number): top for part, number, top in groups},
         {partitions[part]: total for part, total in totals.items()},
     )

@@ -52,7 +52,7 @@ def rows_of(items: Sequence[object], fields: Sequence[Field]) -> pa.Table:
             raise UsageError(f"rows are mappings from column names to values; row {at} is {item!r:.200}")
         names |= dict.fromkeys(item)
     if not names:
-        raise UsageError("rows are mappings from column names to values; there is none with a value")
+        raise UsageError("rows are mappings from column names to values, and none of these rows has a value")
     for name in names:
         check_text("the name of a column", name)
     known = {field.name: field for field in fields}

@@ -88,7 +88,9 @@ class LoadedFile(NamedTuple):
     size_bytes: int
 
     @contextmanager
-    def batches(self, how: LoadFormat, schema: TableSchema, told: Told) -> Iterator[pa.RecordBatchReader]:
+    def batches(
+        self, how: LoadFormat, schema: TableSchema, load_progress: LoadProgress
+    ) -> Iterator[pa.RecordBatchReader]:
         """The rows of the file. CSV and JSON values are parsed as the types of the table's columns.
 
         Raises:
@@ -100,7 +102,7 @@ class LoadedFile(NamedTuple):
             with _reading(self.path):
                 columns, found = _READERS[form](_Source(source, self.path), schema, how)
                 names = columns.names  # fails for names that are not UTF-8
-            reader = pa.RecordBatchReader.from_batches(columns, told.batches(found, source, self))
+            reader = pa.RecordBatchReader.from_batches(columns, load_progress.batches(found, source, self))
             try:
                 yield reader
             except SchemaError as error:
@@ -108,7 +110,7 @@ class LoadedFile(NamedTuple):
                 raise SchemaError(f"{self.path}: {error}{hint}", fields=error.fields) from error
 
 
-class Told:
+class LoadProgress:
     """The progress of a load: bytes while files are read, then rows on their way into the table's files.
 
     Attributes:

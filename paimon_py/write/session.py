@@ -32,7 +32,7 @@ from paimon_py.spec.snapshot import Base
 from paimon_py.write.align import Alignment
 from paimon_py.write.bucket_kinds import routing_of
 from paimon_py.write.bucket_writer import BucketWriter
-from paimon_py.write.existing import NOTHING, Existing, summarise
+from paimon_py.write.existing import NOTHING, LiveFileSummary, summarise
 from paimon_py.write.open_buckets import Begin, OpenBuckets
 from paimon_py.write.route import Routed
 from paimon_py.write.settings import WriterSettings
@@ -79,7 +79,7 @@ class Writer(ApiHints):
         self._begin = self._routing.writers(self._table, settings)
         self._counts_anew = counts_anew(table.schema, compacts=settings.compacts)
         self._begins_at = 0 if self._counts_anew else number_after(table.options, self._snapshot)
-        self._existing: Existing | None = None if self._routing.follows and base is not None else NOTHING
+        self._existing: LiveFileSummary | None = None if self._routing.follows and base is not None else NOTHING
         self._compaction = self._compacting(settings, replaces=ignore_existing) if settings.compacts else None
         relieve = None if self._compaction is None else self._compaction.relieve
         limit = settings.buffer_bytes - self._routing.memory_bytes
@@ -338,7 +338,7 @@ class Writer(ApiHints):
                 f"bucket; rewrite {place} with table.rescale({wanted}), or set the option back to '{found}'"
             )
 
-    def _existing_files(self) -> Existing:
+    def _existing_files(self) -> LiveFileSummary:
         if self._existing is None:
             self._existing = summarise(self._live.columns())
             if self._compaction is None:

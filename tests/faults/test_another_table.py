@@ -175,7 +175,7 @@ def check(name: str, chosen: Callable[[int], bool]) -> int:
     return runs
 
 
-def test_another_table_that_comes_at_some_calls_keeps_everything():
+def test_a_table_recreated_at_some_calls_loses_nothing():
     numbers = itertools.count(1)
     assert sum(check(name, lambda at: next(numbers) % EVERY == 3) for name in list(VERBS)[::3]) > 10
 
@@ -183,12 +183,12 @@ def test_another_table_that_comes_at_some_calls_keeps_everything():
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.full) for name in VERBS]
 )
-def test_another_table_that_comes_at_any_call_keeps_everything(name):
+def test_a_table_recreated_at_any_call_loses_nothing(name):
     assert check(name, lambda at: True) > 3
 
 
 @pytest.mark.parametrize("options", [{}, CHANGELOGS], ids=["snapshots", "changelogs"])
-def test_a_long_expiry_looks_again_and_again(options):
+def test_a_long_expiry_checks_the_table_repeatedly(options):
     world = World(**{"write-only": "true", "snapshot.num-retained.min": "99", **options})
     for number in range(40):
         world.table.write_arrow(rows(number))
@@ -215,7 +215,7 @@ def emptied(store: MemoryStore) -> None:
 
 
 @pytest.mark.parametrize("before", [0, 3])
-def test_an_empty_table_that_comes_gets_no_commit(before):
+def test_an_empty_recreated_table_receives_no_commit(before):
     def begun() -> MemoryStore:
         world = World()
         for number in range(before):

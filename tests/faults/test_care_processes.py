@@ -119,14 +119,14 @@ def play(directory: Path, kind: str, rounds: int) -> None:
     assert rows == {number * 10 + one: rounds - 1 for number in range(3) for one in range(5)}
 
 
-def test_processes_beside_each_other_for_a_while(tmp_path):
+def test_concurrent_processes_for_a_while(tmp_path):
     play(tmp_path, "keyed", 4)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("kind", OPTIONS)
 @pytest.mark.parametrize("turn", range(4))
-def test_processes_beside_each_other_for_long(kind, turn, tmp_path):
+def test_concurrent_processes_for_long(kind, turn, tmp_path):
     play(tmp_path, kind, 60)
 
 

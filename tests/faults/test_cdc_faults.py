@@ -174,7 +174,7 @@ def life(rng, steps):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_pipeline_that_dies_at_random_calls_ends_as_its_source(seed):
+def test_a_pipeline_that_dies_at_random_calls_ends_equal_to_its_source(seed):
     rng, store = random.Random(seed), MemoryStore()
     steps, model = life(rng, 6)
     number = deaths = 0

@@ -120,7 +120,7 @@ def test_the_changes_of_work_left_alone_give_the_table(name):
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
-def test_every_call_of_work_that_tells_changes_may_fail_or_be_the_last(name):
+def test_work_that_writes_changelogs_survives_a_failure_at_every_call(name):
     assert disturb(name, MODES) > 60
 
 
@@ -128,7 +128,7 @@ _EVERY = 41
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_share_of_the_calls_of_work_that_tells_changes_may_fail(name):
+def test_work_that_writes_changelogs_survives_a_failure_at_sampled_calls(name):
     place = list(CASES).index(name)
     modes = (MODES[place % 5],)
     assert disturb(name, modes, share=one_in(_EVERY, 11 * place)) > 0

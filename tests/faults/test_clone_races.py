@@ -201,7 +201,7 @@ def to_target(kind: type[MemoryStore], what: str, at: int) -> None:
 
 
 @pytest.mark.parametrize("what", SOURCES)
-def test_a_clone_is_a_whole_state_of_its_source_whatever_becomes_of_that(what):
+def test_a_clone_is_a_complete_state_even_if_the_source_changes(what):
     for at in range(1 + len(what), len(calls(MemoryStore)), 83):
         from_source(MemoryStore, what, at)
 

@@ -109,7 +109,7 @@ def test_a_commit_that_sleeps_at_any_call_is_in_the_history_once(table_schema, b
     assert at > 12
 
 
-def test_rows_of_a_sleeper_come_after_those_that_were_committed_meanwhile():
+def test_rows_of_a_stalled_writer_follow_those_committed_in_the_meantime():
     store = new_store(KEYED)
     others = Others(store, KEYED)
     others.commit()

@@ -271,7 +271,7 @@ def disturb(name: str, modes, share=None) -> int:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_compaction_left_alone_does_what_it_should(name):
+def test_an_undisturbed_compaction_succeeds(name):
     case = CASES[name]
     store, seen, state = built(case.scene)
     assert content(table_on(store, "before"), case.scene) == seen

@@ -81,7 +81,7 @@ def move(table):
 
 
 @pytest.mark.parametrize("altered", [False, True])
-def test_a_commit_to_main_meanwhile_is_never_lost(altered):
+def test_a_concurrent_commit_to_main_is_never_lost(altered):
     world, seen = built(altered=altered), set()
     for at, store, lost, refused in each_call(world, lambda store: opened(world, store).write_arrow(rows(9)), move):
         found = keys(opened(world, store))
@@ -99,7 +99,7 @@ def test_a_commit_to_main_meanwhile_is_never_lost(altered):
 
 @pytest.mark.parametrize("altered", [False, True])
 @pytest.mark.parametrize("what", ["delete", "expire"])
-def test_a_branch_that_goes_meanwhile_leaves_main_as_it_was_or_moves_it(what, altered):
+def test_a_branch_deleted_in_the_meantime_leaves_main_unchanged_or_moves_it(what, altered):
     def work(store):
         if what == "delete":
             opened(world, store).delete_branch("b")

@@ -207,7 +207,7 @@ def test_a_table_object_changes_nothing_in_another_table(tmp_path, replaced, rep
 
 
 @pytest.mark.parametrize("replacement", REPLACEMENTS, ids=lambda each: each.__name__)
-def test_what_is_held_of_a_table_changes_and_reads_nothing_of_another(tmp_path, replaced, replacement, kind):
+def test_an_object_of_one_table_neither_changes_nor_reads_another(tmp_path, replaced, replacement, kind):
     held = replaced(replacement)
     before = content(tmp_path)
     for what in HELD if kind == "keyed" else HELD.keys() - {"lookup", "upsert of some columns"}:

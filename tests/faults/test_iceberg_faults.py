@@ -110,7 +110,7 @@ def test_readers_see_the_old_or_the_new_snapshot_and_the_next_commit_heals(scene
     assert for_each_fault(before.copy, lambda store: VERBS[verb](opened(store)), check, share=share) > 20 / every
 
 
-def test_what_a_crash_leaves_is_an_orphan_and_goes():
+def test_files_left_by_a_crash_are_removed_as_orphans():
     world = World()
     world.table.write_arrow(data(1))
     for name in ("x-m0.avro", "snap-1-x.avro", "x-deletes.puffin"):

@@ -80,25 +80,25 @@ READ_FILES = [
 
 
 @pytest.mark.parametrize(("name", "kind"), READ_FILES)
-def test_an_operation_that_reads_files_goes_on_without_those_that_expire_meanwhile(name, kind):
+def test_an_operation_continues_without_files_that_expire_in_the_meantime(name, kind):
     assert everywhere(name, kind, 17) > 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_operation_survives_the_expiry_of_what_it_looks_at_at_some_calls(kind):
+def test_an_operation_survives_the_expiry_of_its_snapshot_at_some_calls(kind):
     names = FITTING[kind][list(KINDS).index(kind) % 7 :: 7]
     assert sum(everywhere(name, kind, 41, 7 * CASES.index((name, kind))) for name in names) > 0
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_an_operation_survives_the_expiry_of_what_it_looks_at_at_every_call(name, kind):
+def test_an_operation_survives_the_expiry_of_its_snapshot_at_every_call(name, kind):
     assert everywhere(name, kind, 1) > 5
 
 
 @pytest.mark.parametrize("every", [pytest.param(29, id="few"), pytest.param(1, marks=pytest.mark.full, id="all")])
 @pytest.mark.parametrize("kind", ["files", "vectors in buckets", "clustered", *KEYED])
-def test_a_read_of_what_expires_meanwhile_sees_one_snapshot_or_says_so(kind, every):
+def test_a_read_during_expiry_sees_one_snapshot_or_raises(kind, every):
     reads = {name: read for name, read in READS.items() if name not in ("few rows", "count")}
     reads["count"] = lambda table: table.scan(where="p = 1").count()
     if kind in KEYED:

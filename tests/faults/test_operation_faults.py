@@ -19,7 +19,7 @@ CASES = [(name, kind) for name in OPERATIONS for kind in KINDS if OPERATIONS[nam
 
 @pytest.mark.budget(6)
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_an_operation_left_alone_does_what_the_model_says(name, kind):
+def test_an_undisturbed_operation_does_what_the_model_predicts(name, kind):
     _, seen, full = built(KINDS[kind])
     assert prepared(kind) == Held(seen, full)
     assert ended(kind, name).full == OPERATIONS[name].effect(KINDS[kind], full)

@@ -30,7 +30,7 @@ def refused(error: PaimonError | None) -> bool:
         return False
     known = ("rows would be found in the wrong bucket", "rows that have not been compacted yet", "no row has the ids")
     named = isinstance(error, UsageError) and any(text in str(error) for text in known)
-    named = named or (isinstance(error, SchemaError) and "there is already a column" in str(error))
+    named = named or (isinstance(error, SchemaError) and "there already is a column" in str(error))
     assert named or isinstance(error, CommitConflictError), repr(error)
     return True
 
@@ -92,7 +92,7 @@ PARTS = 8
 @pytest.mark.full
 @pytest.mark.parametrize(("slow", "kind"), [(slow, kind) for kind in KINDS for slow in FITTING[kind]])
 @pytest.mark.parametrize("part", range(PARTS), ids="part{}".format)
-def test_whoever_is_faster_both_count_or_one_is_refused(slow, kind, part):
+def test_in_either_order_both_count_or_one_is_refused(slow, kind, part):
     known = places(kind, slow)
     for number, fast in enumerate(FITTING[kind]):
         everywhere(slow, fast, kind, share=lambda at, n=number: (known.index(at) + n) % PARTS == part)

@@ -56,7 +56,7 @@ def calls_of(act):
 
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
-def test_a_verb_is_done_once_or_says_that_nobody_knows(name):
+def test_a_verb_is_executed_once_or_reports_an_unknown_outcome(name):
     act, is_done = OPERATIONS[name]
     count = calls_of(act)
     assert count > 0
@@ -97,7 +97,7 @@ def committed(table, data):
 
 
 @pytest.mark.parametrize("name", sorted(WRITES))
-def test_a_commit_is_made_once_whatever_becomes_of_the_answers(name):
+def test_a_commit_is_published_once_even_if_answers_are_lost(name):
     write = WRITES[name]
     server, catalog = prepared()
     table, before = catalog.table("d.t"), len(server.calls)
@@ -124,7 +124,7 @@ def test_a_commit_is_made_once_whatever_becomes_of_the_answers(name):
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "unsent"])
-def test_a_server_that_goes_on_failing_is_never_believed_to_have_refused(fault):
+def test_a_server_that_keeps_failing_is_not_taken_for_a_refusal(fault):
     server, catalog = prepared()
     table, commit = catalog.table("d.t"), server.commit
 
@@ -143,7 +143,7 @@ def test_a_server_that_goes_on_failing_is_never_believed_to_have_refused(fault):
 
 
 @pytest.mark.parametrize("fault", ["after", "500 after", "503 after", "garbled", "empty"])
-def test_a_commit_of_ours_is_found_although_others_went_on(fault):
+def test_our_commit_is_found_after_later_commits_of_others(fault):
     """The answer is lost, and before the history is looked at others commit on top."""
     server, catalog = prepared()
     table, other, commit = catalog.table("d.t"), catalog.table("d.t"), server.commit
@@ -176,7 +176,7 @@ def test_a_commit_that_never_came_gives_way_to_others(fault):
     assert keys(catalog) == [1, 2, 3, 8]
 
 
-def test_a_call_that_was_slow_and_comes_late_changes_nothing():
+def test_a_delayed_call_changes_nothing():
     """The server seems not to have taken the commit, takes it when it is offered again, and then the first call comes."""
     server, catalog = prepared()
     table, commit, late = catalog.table("d.t"), server.commit, []

@@ -61,7 +61,7 @@ def held(table):
     return dict(zip(read["k"].to_pylist(), read["v"].to_pylist()))
 
 
-def test_a_load_that_spills_holds_every_row_in_one_run():
+def test_a_load_that_spills_writes_every_row_to_one_run():
     store, spill = fresh(), MemoryStore()
     result = load(table_on(store, spill))
     assert (result.file_count, result.row_count) == (1, len(EXPECTED))
@@ -70,7 +70,7 @@ def test_a_load_that_spills_holds_every_row_in_one_run():
 
 
 @pytest.mark.parametrize("mode", ["before", "after", "short", "die"])
-def test_whatever_call_to_the_local_disk_fails_nothing_is_committed_or_left(mode):
+def test_a_failing_call_to_the_local_disk_commits_and_leaves_nothing(mode):
     tables = []
 
     def operation(spill):

@@ -72,7 +72,7 @@ def begun(store, **more):
 
 
 @pytest.mark.parametrize("start", ["earliest", 1])
-def test_a_stream_whose_store_fails_once_misses_and_doubles_nothing(start):
+def test_a_stream_whose_store_fails_once_misses_and_repeats_nothing(start):
     def operation(store):
         steps = []
         follow(begun(store, from_=start), steps)
@@ -86,7 +86,7 @@ def test_a_stream_whose_store_fails_once_misses_and_doubles_nothing(start):
     assert for_each_fault(built, operation, check, modes=("before", "after", "lost")) > 40
 
 
-def test_a_stream_that_dies_goes_on_where_it_was_acknowledged():
+def test_a_stream_that_dies_continues_after_the_last_acknowledged_step():
     taken = []
 
     def operation(store):

@@ -179,5 +179,5 @@ def test_references_views_and_packs_of_java(java, tmp_path):
     assert [row.read() for row in keyed.scan(where="id = 1").blobs("a")] == [bytes([0x99])]
     assert [row.is_null or row.read() for row in catalog.table("db.v").scan().blobs("a")] == [b"\3", True, True, b"\1"]
     catalog.table("db.u").delete("id = 3")
-    with pytest.raises(NotFoundError, match="row 2 of db.u, which does not exist any more"):
+    with pytest.raises(NotFoundError, match="row 2 of db.u, which no longer exists"):
         catalog.table("db.v").to_arrow()

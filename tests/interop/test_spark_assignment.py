@@ -116,7 +116,7 @@ def test_literals_of_sql_are_assigned_as_insert_assigns_them(spark, db, ansi):
 def test_values_beyond_their_column_are_refused_as_ours(spark, db, ansi, column, text):
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     table = made(db, KINDS)
-    with pytest.raises(SchemaError, match=f"^{column}: .* given, .* needed; a value lies beyond that") as error:
+    with pytest.raises(SchemaError, match=f"^{column}: .* given, .* needed; a value is out of range") as error:
         paimon_py.write_spark(table, spark.range(3).selectExpr("CAST(id AS INT) AS k", f"{text} AS {column}"))
     assert error.value.fields == (column,)
     assert table.refresh().snapshot() is None

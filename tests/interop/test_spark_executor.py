@@ -16,7 +16,7 @@ from paimon_py import Catalog, Schema  # noqa: E402
 from paimon_py.cdc import Bad, Change, Sink, SourceColumn, SparkEvents  # noqa: E402
 from paimon_py.errors import StorageError, UsageError  # noqa: E402
 from paimon_py.executors import SparkExecutor  # noqa: E402
-from paimon_py.spark import handing, jobs  # noqa: E402
+from paimon_py.spark import jobs, task_rows  # noqa: E402
 from paimon_py.spark.compression import decompress  # noqa: E402
 from paimon_py.spec.types import STRING, Atomic, Root  # noqa: E402
 from paimon_py.testing.executor_suite import ExecutorSuite  # noqa: E402
@@ -43,20 +43,20 @@ class TestSparkExecutor(ExecutorSuite):
 class TestWorkBesideTheFunction(ExecutorSuite):
     @pytest.fixture
     def executor(self, spark, monkeypatch):
-        monkeypatch.setattr(handing, "WITHIN_BYTES", 0)
+        monkeypatch.setattr(task_rows, "WITHIN_BYTES", 0)
         return SparkExecutor(spark)
 
 
 def test_items_come_to_a_task_each_and_the_function_stays_small(spark):
     items = [random.Random(number).randbytes(6000) for number in range(13)]
-    frame, _ = handing.hand_out(spark, items, list)
+    frame, _ = task_rows.send_work(spark, items, list)
     found = frame.rdd.mapPartitions(lambda rows: [[bytes(row.work) for row in rows]]).collect()
     assert [decompress(one) for (one,) in found] == items
 
 
 @pytest.mark.parametrize("within", [0, 1 << 20])
 def test_what_each_task_gets_does_not_grow_with_the_table(spark, warehouse, monkeypatch, within):
-    monkeypatch.setattr(handing, "WITHIN_BYTES", within)
+    monkeypatch.setattr(task_rows, "WITHIN_BYTES", within)
     catalog = Catalog.open(warehouse)
     catalog.create_database("db")
     table = catalog.create_table("db.t", Schema([("p", "INT"), ("v", "STRING")]), partition_by=["p"])

@@ -135,7 +135,7 @@ def test_literals_of_sql_are_written_by_the_clocks_of_the_session(spark, catalog
 def test_what_does_not_fit_fails_the_write_and_leaves_nothing(spark, catalog):
     table = table_of(catalog, "INT")
     said = refused(lambda: append(spark.sql("SELECT 3000000000.5 AS c0"), table))
-    assert "c0: decimal(11,1) given, INT needed; a value lies beyond that" in said
+    assert "c0: decimal(11,1) given, INT needed; a value is out of range" in said
     said = refused(lambda: append(spark.sql("SELECT '7' AS c0"), table))
     assert "cast(c0 as int) in Spark makes one of the other" in said
     spark.conf.set("spark.sql.caseSensitive", "true")

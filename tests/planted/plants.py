@@ -506,8 +506,8 @@ TWELVE = (
     ),
     plant(
         "3: tags and snapshots that are left are not asked for a late commit",
-        "return self._anywhere(state, certain=certain) if isinstance(found, Lost) else found",
-        "return None if isinstance(found, Lost) else found",
+        "return self._anywhere(state, certain=certain) if isinstance(found, HistoryGap) else found",
+        "return None if isinstance(found, HistoryGap) else found",
         "simulation/test_the_twelve.py::test_3_a_commit_repeated_late",
     ),
     plant(
@@ -651,7 +651,7 @@ STRANGERS = (
     ),
     plant(
         "a tag that names another snapshot leaves the files of the old one",
-        "    _let_go(table, [old], lambda: None)\n",
+        "    _delete_with_files(table, [old], lambda: None)\n",
         "",
         "unit/maintain/test_tag_names.py",
     ),
@@ -1062,19 +1062,19 @@ EDGES = (
         "a first commit goes to another empty table that came to the path",
         "(there is None and self._is_gone())",
         "(there is None and not self._root.schemas.ids())",
-        "faults/test_another_table.py::test_an_empty_table_that_comes_gets_no_commit",
+        "faults/test_another_table.py::test_an_empty_recreated_table_receives_no_commit",
     ),
     plant(
         "an expiry goes on in another table that came to the path",
         "    root.require_own(going[0], following)\n",
         "",
-        "faults/test_another_table.py::test_another_table_that_comes_at_any_call_keeps_everything",
+        "faults/test_another_table.py::test_a_table_recreated_at_any_call_loses_nothing",
     ),
     plant(
         "a renamed tag takes the tag of another table with it",
         "is_same = self.get(tag.name) == tag",
         "is_same = self.get(tag.name) is not None",
-        "faults/test_another_table.py::test_another_table_that_comes_at_any_call_keeps_everything",
+        "faults/test_another_table.py::test_a_table_recreated_at_any_call_loses_nothing",
     ),
     plant(
         "a stream that ends where it begins does not look at its snapshot",

@@ -64,7 +64,7 @@ def test_a_word_of_sql_as_a_name_is_refused_with_the_way_to_write_it(table):
 
 def test_a_source_with_its_key_twice_is_refused_for_that(table):
     source = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["id", "id"])
-    with pytest.raises(UsageError, match="'id' more than once; leave one"):
+    with pytest.raises(UsageError, match="'id' more than once; keep one"):
         table.merge(source, on=["id"], when_matched_delete=True)
 
 

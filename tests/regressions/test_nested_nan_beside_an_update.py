@@ -26,5 +26,5 @@ def test_nan_in_nested_columns_hinders_no_update(options):
     (row,) = table.to_arrow().to_pylist()
     assert (row["v"], row["s"], math.copysign(1, row["l"][0])) == ("c", 3, -1) and math.isnan(row["r"]["x"])
     refused = {"l": zeros, "s": 0} if "sequence.field" in options else {"l": lambda rows: pa.nulls(rows.num_rows, pa.list_(pa.float64()))}
-    with pytest.raises(UsageError, match="would not read as it is set"):
+    with pytest.raises(UsageError, match="would not have the value that is set"):
         table.update("k = 1", refused)

@@ -212,7 +212,7 @@ def test_an_id_that_names_a_snapshot_which_is_gone_is_refused(call, source):
     table.rollback_to(1)
     place.write(3)
     place.write(4)
-    with pytest.raises(SnapshotNotFoundError, match="snapshot 2 .* is a different one now"):
+    with pytest.raises(SnapshotNotFoundError, match="snapshot 2 .* now has other contents"):
         CALLS[call](table, ids[source])
     assert place.keys() == [1, 3, 4]
     assert ids[source] == 2
@@ -226,7 +226,7 @@ def test_changes_after_a_snapshot_that_is_gone_are_refused():
     place.table.rollback_to(1)
     for key in (3, 4, 5):
         place.write(key)
-    with pytest.raises(UsageError, match="snapshot 2 is not in the table's history any more"):
+    with pytest.raises(UsageError, match="snapshot 2 is no longer in the table's history"):
         place.table.changes(gone).to_arrow()
     assert place.table.changes(2).to_arrow()["k"].to_pylist() == [4, 5]
 

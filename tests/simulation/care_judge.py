@@ -139,7 +139,7 @@ class Judge:
         for call in self.world.calls:
             if call.end == "bug":
                 self.wrong.append(f"{call} raised {call.error!r}")
-            is_damage = isinstance(call.error, (CorruptionError, StorageError)) and "half made" not in str(call.error)
+            is_damage = isinstance(call.error, (CorruptionError, StorageError)) and "only partly" not in str(call.error)
             if call.end == "failed" and not call.faulty and is_damage:
                 self.wrong.append(f"{call} met no fault and raised {call.error!r}")
 

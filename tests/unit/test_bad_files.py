@@ -293,7 +293,7 @@ def test_an_expired_snapshot_is_said_to_be_expired(expiring):
     ):
         with refused(expiring, SnapshotExpiredError, "snapshot.num-retained.min", "create_tag"):
             call(reopened(expiring))
-    with refused(expiring, SnapshotNotFoundError, "there are 2 to 3"):
+    with refused(expiring, SnapshotNotFoundError, "it has snapshots 2 to 3"):
         reopened(expiring).snapshot(4)
     assert [snapshot.id for snapshot in reopened(expiring).snapshots()] == [2, 3]
 

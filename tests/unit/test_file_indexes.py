@@ -248,7 +248,7 @@ def test_a_damaged_or_missing_index_stops_the_read(tmp_path):
 
 BAD = {
     "no column": ({"file-index.bsi.columns": "zz"}, "'zz', which is not a column"),
-    "no type": ({"file-index.magic.columns": "n"}, "does not exist; there are bloom-filter, bitmap, bsi, range-bitmap"),
+    "no type": ({"file-index.magic.columns": "n"}, "does not exist; the kinds are bloom-filter, bitmap, bsi, range-bitmap"),
     "no type at all": ({"file-index.columns": "n"}, "does not exist"),
     "nearly a type": ({"file-index.bloom_filter.columns": "n"}, "did you mean 'file-index.bloom-filter.columns'"),
     "nearly an option": ({"file-index.bitmap.columns": "n", "file-index.bitmap.n.versoin": "1"}, "did you mean 'version'"),

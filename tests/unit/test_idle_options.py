@@ -46,7 +46,7 @@ def test_a_new_table_is_warned_of_by_name_in_warnings_and_in_the_log(catalog, ca
     message = str(caught[0].message)
     assert len(caught) == 1 and caught[0].filename == __file__
     assert message.startswith(f"{table.location}: these options have no effect in paimon_py yet: ")
-    assert "metastore.partitioned-table = 'true': no metastore is told" in message
+    assert "metastore.partitioned-table = 'true': no metastore is notified" in message
     assert "manifest-sort.enabled = 'true': manifests are not sorted" in message
     assert [(record.name, record.getMessage()) for record in caplog.records] == [("paimon_py", message)]
 

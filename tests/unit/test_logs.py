@@ -89,7 +89,7 @@ def test_compactions_and_expiry_say_what_became_of_files(table, logged):
     assert "bucket-0: 3 files became 1 on level 5 (30 rows" in line
     table.expire_snapshots(retain_min=1, retain_max=1)
     ((level, line),) = logged("expiry")
-    assert level == "INFO" and "snapshots 1 to 3 went, with 3 data files" in line
+    assert level == "INFO" and "snapshots 1 to 3 expired, with 3 data files" in line
     table.remove_orphans(older_than=timedelta(1), dry_run=False)
     assert "orphans were deleted" in logged("expiry")[-1][1]
 
@@ -149,12 +149,12 @@ def test_tags_changelogs_and_rollbacks_are_told(tmp_path, logged):
     table.create_tag("old", 5)
     os.utime(tmp_path / "d.db" / "t" / "tag" / "tag-old", (1, 1))
     assert table.expire_tags(older_than=timedelta(1)) == ["old"]
-    assert logged("expiry")[-1] == ("INFO", f"{table.location}: tag 'old' went, its time was over; it named snapshot 5")
+    assert logged("expiry")[-1] == ("INFO", f"{table.location}: tag 'old' expired; it referred to snapshot 5")
     table.expire_snapshots(retain_min=2, retain_max=2)
     table.expire_changelogs(retain_min=1, retain_max=3, older_than=timedelta(milliseconds=-1))
-    assert logged("expiry")[-1][1].startswith(f"{table.location}: changelogs 1 to 2 went, with 2 data files; ")
+    assert logged("expiry")[-1][1].startswith(f"{table.location}: changelogs 1 to 2 expired, with 2 data files; ")
     table.rollback_to(4)
-    assert logged("commits")[-1] == ("INFO", f"{table.location}: went back to snapshot 4, 1 later ones are gone")
+    assert logged("commits")[-1] == ("INFO", f"{table.location}: rolled back to snapshot 4, deleted 1 later ones")
 
 
 def test_a_process_that_sets_no_logging_up_says_nothing(table):

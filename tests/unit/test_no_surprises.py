@@ -367,7 +367,7 @@ SparkFrame.__module__ = "pyspark.sql.dataframe"
         (lambda t: t.alter(DropColumn("pos.x")), SchemaError, r"write \['pos', 'x'\] for a field inside pos"),
         (lambda t: t.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}), UsageError, r"types_mapper=\{…\}\.get"),
         (lambda t: t.head(-1), UsageError, r"a whole number of rows from 0, not -1"),
-        (lambda t: t.alter(AddColumn("price", "INT")), SchemaError, r"already a column 'price'; table.refresh\(\)"),
+        (lambda t: t.alter(AddColumn("price", "INT")), SchemaError, r"already is a column 'price'; table.refresh\(\)"),
         (lambda t: t.update("id = 1", {"price": "source.price"}), UsageError, r'write col\("price"\)'),
         (lambda t: t.update("id = 1", {"price": col("price") / 0}), SchemaError, r"price: 1.5 / 0 \(row 0 of a batch\) divides by zero"),
         (lambda t: t.scan(columns="id"), UsageError, r"columns=\['id'\]"),

@@ -98,7 +98,7 @@ def test_a_table_is_found_by_path_and_by_catalog(tmp_path):
     for wrong in ({**files, "branch": "b1"}, {**files, "read.changelog": "true"}):
         with pytest.raises(UsageError, match="system table"):
             read_from(asked_of(wrong))
-    with pytest.raises(UsageError, match="nobody writes"):
+    with pytest.raises(UsageError, match="cannot be written"):
         write_to(asked_of(files))
     assert isinstance(write_to(asked_of(by_catalog)), Table)
 

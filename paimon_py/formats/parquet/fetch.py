@@ -16,13 +16,13 @@ Ranges = list[tuple[int, int]]
 
 
 class Fetches(Protocol):
-    """A remote file that is told about future reads: see `RangedFile`."""
+    """A remote file that receives announcements of future reads: see `RangedFile`."""
 
     def fetch(self, ranges: Ranges) -> None:
         """Load parts into memory."""
         ...
 
-    def foresee(self, ranges: Ranges) -> None:
+    def announce(self, ranges: Ranges) -> None:
         """Start fetching the ranges of the next `fetch`."""
         ...
 
@@ -50,15 +50,15 @@ class GroupsTogether:
             if self._source is not None:
                 self._source.fetch(ranges)
             following = [ranges for *_, ranges in found[place + 1 : place + 2]]
-            yield position, together, partial(self._foresee, following)
+            yield position, together, partial(self._announce, following)
 
     def row_count(self, groups: Iterable[int]) -> int:
         """The number of rows in row groups."""
         return sum(self._metadata.row_group(group).num_rows for group in groups)
 
-    def _foresee(self, following: list[Ranges]) -> None:
+    def _announce(self, following: list[Ranges]) -> None:
         if self._source is not None and following:
-            self._source.foresee(following.pop())
+            self._source.announce(following.pop())
 
     def _divide(self, groups: list[int]) -> Iterator[tuple[list[int], Ranges]]:
         """Divide row groups: for remote files into fetches, else all together."""

@@ -69,15 +69,16 @@ class ParquetMatcher:
         Cost: a small read and 10 µs per page of the predicate's columns, and of the others only if pages are skipped.
         Raises: ValueError or IndexError for damage.
         """
-        told = [] if predicate is None else self._columns_with_statistics(predicate)
-        pages = {name: self._reader.pages(group, name) for name in told if self._reader.can_read(group, [name])}
+        bounded = [] if predicate is None else self._columns_with_statistics(predicate)
+        pages = {name: self._reader.pages(group, name) for name in bounded if self._reader.can_read(group, [name])}
         if rows is None and not pages:
             return None
         cuts = cuts_of(tuple(pages.values())) if pages else np.array([0, row_count], np.int64)
         matches = np.ones(len(cuts) - 1, np.bool_)
         if predicate is not None and pages:
             statistics = {name: each.statistics(cuts) for name, each in pages.items()}
-            matches = self._matches(predicate, statistics, np.diff(cuts).tolist(), partial(self._of_group, told, group))
+            of_group = partial(self._of_group, bounded, group)
+            matches = self._matches(predicate, statistics, np.diff(cuts).tolist(), of_group)
         if rows is None and matches.all():
             return None
         readable = [name for name in names if self._reader.can_read(group, [name])]

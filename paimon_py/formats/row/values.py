@@ -140,7 +140,7 @@ def _decimal_reader(kind: Atomic) -> Read:
 def leaf_array(values: Sequence[Any], kind: Atomic, target: pa.DataType) -> pa.Array:
     """Values of `value_reader` as Arrow has them.
 
-    Raises: ValueError, pa.ArrowInvalid, OverflowError for bytes that are no texts, and times that the type cannot hold.
+    Raises: ValueError, pa.ArrowInvalid, OverflowError for bytes that are not text, and times that the type cannot hold.
     """
     if kind.root is Root.DATE:
         return steps_array(values, target, np.int32)

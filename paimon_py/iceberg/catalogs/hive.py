@@ -105,18 +105,18 @@ class HiveIcebergCatalog:
 
         Raises: AlreadyExistsError
         """
-        told = parameters(record)
-        self._require_ours(name, told, shown)
-        if told.get(LOCATION) == shown.path:
+        properties = parameters(record)
+        self._require_ours(name, properties, shown)
+        if properties.get(LOCATION) == shown.path:
             return False
-        there = _number_of(told)
+        there = _number_of(properties)
         if there is None or there < shown.version.number:
             return True
         return not history.shows_number(there) and history.is_latest(shown.snapshot)
 
-    def _require_ours(self, name: TableName, told: Mapping[str, str], shown: CatalogedVersion) -> None:
+    def _require_ours(self, name: TableName, properties: Mapping[str, str], shown: CatalogedVersion) -> None:
         """Raises: AlreadyExistsError if the entry does not belong to the Iceberg metadata of this table."""
-        kind, location = told.get(_KIND, ""), told.get(LOCATION)
+        kind, location = properties.get(_KIND, ""), properties.get(LOCATION)
         place = plain_path(location or "").rpartition("/")[0]
         if kind.upper() == _ICEBERG and (location is None or place == plain_path(shown.directory)):
             return
@@ -135,7 +135,7 @@ class HiveIcebergCatalog:
         if self._verbs.database(name.database) is None:
             new: Struct = {1: thrift.of_text(name.database), 3: thrift.of_text(database), 4: thrift.of_mapping({})}
             self._verbs.create_database(name.database, new)
-        told = {"EXTERNAL": "TRUE", "DO_NOT_UPDATE_STATS": "true", _KIND: _ICEBERG, LOCATION: shown.path}
+        properties = {"EXTERNAL": "TRUE", "DO_NOT_UPDATE_STATS": "true", _KIND: _ICEBERG, LOCATION: shown.path}
         serde: Struct = {SERDE_LIBRARY: thrift.of_text(_SERDE), SERDE_PARAMETERS: thrift.of_mapping({})}
         sd: Struct = {
             SD_COLUMNS: _columns(self._schema),
@@ -153,18 +153,18 @@ class HiveIcebergCatalog:
             T_RETENTION: (I32, _FOREVER),
             T_SD: (STRUCT, sd),
             T_KEYS: thrift.of_structs(()),
-            T_PARAMETERS: thrift.of_mapping(told),
+            T_PARAMETERS: thrift.of_mapping(properties),
             T_TYPE: thrift.of_text("EXTERNAL_TABLE"),
         })  # fmt: skip
 
     def _alter(self, name: TableName, record: Struct, shown: CatalogedVersion) -> bool:
         """Change the entry. Returns: False if another publisher changed it since it was read."""
-        changed, told = deepcopy(record), parameters(record)
-        before = told.pop(LOCATION, None)
-        told.update({_KIND: _ICEBERG, LOCATION: shown.path})
+        changed, properties = deepcopy(record), parameters(record)
+        before = properties.pop(LOCATION, None)
+        properties.update({_KIND: _ICEBERG, LOCATION: shown.path})
         if before is not None:
-            told[PREVIOUS] = before
-        changed[T_PARAMETERS] = thrift.of_mapping(told)
+            properties[PREVIOUS] = before
+        changed[T_PARAMETERS] = thrift.of_mapping(properties)
         changed[T_SD] = (STRUCT, {**thrift.inner(record, T_SD), SD_COLUMNS: _columns(self._schema)})
         try:
             try:
@@ -190,14 +190,14 @@ def open_hive(table: OpenTable) -> HiveIcebergCatalog:
     """
     root, schema = table.root, table.schema
     options = Options(schema.options)
-    told = {"uri": options.find_str("metadata.iceberg.uri"), "hive-conf-dir": options.find_str(_CONF_DIR)}
-    given = {name: text for name, text in told.items() if text}
+    named = {"uri": options.find_str("metadata.iceberg.uri"), "hive-conf-dir": options.find_str(_CONF_DIR)}
+    given = {name: text for name, text in named.items() if text}
     databases, name = iceberg_names(root.path, schema)
     key = (tuple(sorted(given.items())),)
-    client = root.upkeep.clients.get(key)
+    client = root.maintenance.clients.get(key)
     if not isinstance(client, Client):
         client = Client(HiveSettings.of(given, root.path).servers, root.env)
-        root.upkeep.clients[key] = client
+        root.maintenance.clients[key] = client
     context = {"CASCADE": "true"}
     if options.get_bool("metadata.iceberg.glue.skip-archive"):
         context["skipAWSGlueArchive"] = "true"
@@ -220,7 +220,7 @@ def _columns(schema: TableSchema) -> tuple[int, object]:
     return thrift.of_structs(made)
 
 
-def _number_of(told: Mapping[str, str]) -> int | None:
+def _number_of(properties: Mapping[str, str]) -> int | None:
     """The number of the version that an entry names."""
-    name = (told.get(LOCATION) or "").rpartition("/")[2]
+    name = (properties.get(LOCATION) or "").rpartition("/")[2]
     return next(iter(version_numbers([name])), None)

@@ -199,13 +199,13 @@ def open_rest(table: OpenTable) -> RestIcebergCatalog:
     """
     require_package()
     root, schema = table.root, table.schema
-    told, options = rest_options(schema), iceberg_options(schema)
+    rest_given, options = rest_options(schema), iceberg_options(schema)
     databases, name = iceberg_names(root.path, schema)
-    key = tuple(sorted(told.items()))
-    client = root.upkeep.clients.get(key)
+    key = tuple(sorted(rest_given.items()))
+    client = root.maintenance.clients.get(key)
     if not isinstance(client, IcebergRestClient):
-        client = IcebergRestClient(told, HttpSender(ids=root.env.ids), root.env)
-        root.upkeep.clients[key] = client
+        client = IcebergRestClient(rest_given, HttpSender(ids=root.env.ids), root.env)
+        root.maintenance.clients[key] = client
     properties = {
         "gc.enabled": "false",  # Iceberg's expiry and removal of orphans would delete files of Paimon
         "write.metadata.delete-after-commit.enabled": str(options.deletes_old).lower(),

@@ -75,10 +75,11 @@ class IcebergRestClient:
             warehouse = self._given.get("warehouse")
             query = f"?{urlencode({'warehouse': warehouse})}" if warehouse else ""
             try:
-                told = self._ask("GET", f"{self._uri}/v1/config{query}", None)
+                answer_config = self._ask("GET", f"{self._uri}/v1/config{query}", None)
             except CatalogRefusedError as error:
                 raise self._failure("GET /v1/config", str(error)) from None
-            self._settings = {**told.get("defaults", _NONE), **self._given, **told.get("overrides", _NONE)}
+            defaults, overrides = answer_config.get("defaults", _NONE), answer_config.get("overrides", _NONE)
+            self._settings = {**defaults, **self._given, **overrides}
         return self._settings
 
     def _fetch_token(self) -> str:

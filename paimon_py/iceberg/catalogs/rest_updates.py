@@ -115,8 +115,8 @@ def _updates(
     gone = [one["snapshot-id"] for one in server["snapshots"] if one["snapshot-id"] not in kept]
     if gone:
         updates.append({"action": "remove-snapshots", "snapshot-ids": gone})
-    told = server.get("properties") or {}
-    changed = {name: text for name, text in properties.items() if told.get(name) != text}
+    server_properties = server.get("properties") or {}
+    changed = {name: text for name, text in properties.items() if server_properties.get(name) != text}
     if changed:
         updates.append({"action": "set-properties", "updates": changed})
     return updates

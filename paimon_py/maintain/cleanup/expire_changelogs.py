@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paimon_py.logs import EXPIRY, fields
-from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_references
+from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, OtherReferences, other_references
 from paimon_py.maintain.cleanup.expired import ExpiredChangelogs
 from paimon_py.maintain.cleanup.retention import Retention, first_kept_changelog
 from paimon_py.maintain.observers import report
@@ -54,45 +54,27 @@ def expire_changelogs(
     consumers = {consumer.name: consumer.next_snapshot_id for consumer in table.root.consumers.all()}
     kept = first_kept_changelog(ids, latest, retention, consumers, time_of)
     going = [one for number in ids if number < kept.snapshot_id and (one := get(number)) is not None]
-    doomed, tally = DeletionPlan(table), ProgressCounter(progress, len(going), "changelogs")
-    for changelog in going:
-        if changelog.changelog_manifest_list is None:
-            doomed.add_deleted(changelog)
-            doomed.add_lists(changelog.delta_manifest_list, changelog.base_manifest_list)
-        else:
-            doomed.add_changelog(changelog)
-            doomed.add_lists(changelog.changelog_manifest_list)
-        tally.add(1)
-    table.root.require_own(*going[-1:])
-    beside = other_references(table.root, going)
+    plan, others = _plan_deletion(table, going, progress), other_references(table.root, going)
     if going:
         following, oldest = get(kept.snapshot_id), table.root.snapshots.find(earliest)
         if following is not None:
-            doomed.spare_metadata(following, missing_ok=True)
-        doomed.spare([] if oldest is None else [oldest])
-        if any(one.changelog_manifest_list is None for one in going):
-            # files that the first one deleted were last referenced by the previous snapshot
-            ancestor = next((tag for tag in beside.tags if going[0].follows(tag)), None)
-            doomed.spare(beside.near(ancestor, kept.snapshot_id, lambda tag: _is_kept(table.root, tag)))
-        else:
-            doomed.spare(beside.branches)
-        before = [other.snapshots.find(going[0].id - 1) for other in other_branches(table.root)]
-        doomed.spare([one for one in before if one is not None])
-        doomed.spare_changes(beside)
+            plan.spare_metadata(following, missing_ok=True)
+        plan.spare([] if oldest is None else [oldest])
+        _spare_references(table.root, plan, others, going, kept.snapshot_id)
     left_files, said = 0, tuple[str, ...]()
     if going and not dry_run:
         table.root.schemas.latest()
         table.root.changelogs.raise_earliest(kept.snapshot_id)
         table.root.changelogs.forget(table.root.each_of_same(range(going[0].id, kept.snapshot_id)))
-        doomed.spare(other_references(table.root, going).without(beside))
-        left_files = doomed.delete(progress=progress)
+        plan.spare(other_references(table.root, going).without(others))
+        left_files = plan.delete(progress=progress)
         EXPIRY.info(
-            "%s: changelogs %d to %d went, with %d data files; %s", table.root.path, going[0].id, going[-1].id,
-            doomed.counts.data_files, kept.reason,
-            extra=fields(table.root, changelogs=len(going), data_files=doomed.counts.data_files),
+            "%s: changelogs %d to %d expired, with %d data files; %s", table.root.path, going[0].id, going[-1].id,
+            plan.counts.data_files, kept.reason,
+            extra=fields(table.root, changelogs=len(going), data_files=plan.counts.data_files),
         )  # fmt: skip
-        said = report(table.root, lambda: _event(table.root, going, doomed))
-    counts = doomed.counts
+        said = report(table.root, lambda: _event(table.root, going, plan))
+    counts = plan.counts
     return ExpiredChangelogs(
         snapshot_ids=tuple(one.id for one in going),
         earliest_id=kept.snapshot_id,
@@ -106,15 +88,45 @@ def expire_changelogs(
     )
 
 
+def _plan_deletion(table: OpenTable, going: Sequence[Snapshot], progress: Progress | None) -> DeletionPlan:
+    """The files of expiring changelogs. Raises: TableNotFoundError"""
+    plan, tally = DeletionPlan(table), ProgressCounter(progress, len(going), "changelogs")
+    for changelog in going:
+        if changelog.changelog_manifest_list is None:
+            plan.add_deleted(changelog)
+            plan.add_lists(changelog.delta_manifest_list, changelog.base_manifest_list)
+        else:
+            plan.add_changelog(changelog)
+            plan.add_lists(changelog.changelog_manifest_list)
+        tally.add(1)
+    table.root.require_own(*going[-1:])
+    return plan
+
+
+def _spare_references(
+    root: TableRoot, plan: DeletionPlan, others: OtherReferences, going: Sequence[Snapshot], first_kept: int
+) -> None:
+    """Keep the files that tags and branches reference."""
+    if any(one.changelog_manifest_list is None for one in going):
+        # files that the first one deleted were last referenced by the previous snapshot
+        ancestor = next((tag for tag in others.tags if going[0].follows(tag)), None)
+        plan.spare(others.near(ancestor, first_kept, lambda tag: _is_kept(root, tag)))
+    else:
+        plan.spare(others.branches)
+    before = [other.snapshots.find(going[0].id - 1) for other in other_branches(root)]
+    plan.spare([one for one in before if one is not None])
+    plan.spare_changes(others)
+
+
 def _is_kept(root: TableRoot, tag: Snapshot) -> bool:
     """Whether the snapshot of a tag exists, or its changelog."""
     found = root.find_kept(tag.id)
     return found is not None and found.mark == tag.mark
 
 
-def _event(root: TableRoot, going: Sequence[Snapshot], doomed: DeletionPlan) -> ExpiryEvent:
+def _event(root: TableRoot, going: Sequence[Snapshot], plan: DeletionPlan) -> ExpiryEvent:
     return ExpiryEvent(
         **root.event_place(), what="changelogs", count=len(going), first_id=going[0].id, last_id=going[-1].id,
-        deleted_files=doomed.counts.data_files + doomed.counts.metadata_files,
+        deleted_files=plan.counts.data_files + plan.counts.metadata_files,
     )  # fmt: skip
 

@@ -31,7 +31,7 @@ from paimon_py.env import Clock
 from paimon_py.errors import OptionError, UsageError
 from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.expired import ExpiredPartitions
-from paimon_py.maintain.observers import report, tell_commits
+from paimon_py.maintain.observers import notify_commits, report
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.partition_files import partition_columns, partition_files
 from paimon_py.progress import Progress, ProgressCounter
@@ -101,7 +101,7 @@ def _on_the_wall(moment: datetime | str | int, now_millis: int) -> int:
     try:
         return wall_millis(millis)
     except (OverflowError, ValueError, OSError) as error:
-        raise UsageError(f"older_than {moment!r} is not a time that this machine knows: {error}") from error
+        raise UsageError(f"older_than {moment!r} is outside the times that this machine supports: {error}") from error
 
 
 def _time(schema: TableSchema, options: Options) -> PartitionTime | None:
@@ -134,7 +134,8 @@ def expire_partitions(
     total = min(expiry.max_num, len(found.expired))
     if found.undated.num_rows:
         EXPIRY.warning(
-            "%s: %d partitions never expire, their values say no time", table.root.path, found.undated.num_rows,
+            "%s: %d partitions never expire, because their values are not times",
+            table.root.path, found.undated.num_rows,
             extra=fields(table.root, partitions=found.undated.num_rows),
         )  # fmt: skip
     if dry_run:
@@ -152,7 +153,7 @@ def expire_partitions(
     tally.end()
     if ids:
         more = fields(table.root, partitions=len(gone))
-        EXPIRY.info("%s: %d partitions went", table.root.path, len(gone), extra=more)
+        EXPIRY.info("%s: %d partitions expired", table.root.path, len(gone), extra=more)
     event = lambda: ExpiryEvent(**table.root.event_place(), what="partitions", count=len(gone))  # noqa: E731
     said = report(table.root, event) if ids else ()
     return ExpiredPartitions(
@@ -186,7 +187,7 @@ def _drop(
 
     changes = Changes(schema_id=table.schema.id, base=Base.of(latest), buckets=(), branch=table.root.branch)
     done = commit(table, changes, CommitRequest(overwrite=chosen, is_new=True, check=check))
-    tell_commits(table.newest(), done.snapshot_ids)
+    notify_commits(table.newest(), done.snapshot_ids)
     return going, done.snapshot_id
 
 
@@ -253,6 +254,6 @@ def require_expiry(expiry: PartitionExpiry | None, schema: TableSchema) -> Parti
     if not schema.partition_keys:
         raise UsageError("expire_partitions needs a table with partitions; delete(where) removes rows by their values")
     raise UsageError(
-        "nothing says when partitions expire: give older_than, such as timedelta(days=30), or set the option "
+        "no expiration time is set: give older_than, such as timedelta(days=30), or set the option "
         "partition.expiration-time"
     )

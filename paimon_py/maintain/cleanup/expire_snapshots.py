@@ -21,7 +21,7 @@ from paimon_py.files.physical import evolves_columns
 from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_references
 from paimon_py.maintain.cleanup.expired import ExpiredSnapshots
-from paimon_py.maintain.cleanup.retention import FirstKept, Lasting, Retention, first_kept, lasting_changes
+from paimon_py.maintain.cleanup.retention import FirstKept, RetainedChanges, Retention, first_kept, retained_changes
 from paimon_py.maintain.observers import report
 from paimon_py.metadata.id_runs import current_run
 from paimon_py.metadata.open_table import OpenTable
@@ -68,7 +68,7 @@ def expire_snapshots(
     if ids == [0]:
         return ExpiredSnapshots(reason="the table is empty", dry_run=dry_run)
     known = _Known(root, seen)
-    lasting = lasting_changes(table.schema.options)
+    lasting = retained_changes(table.schema.options)
     kept = _first_kept(table, ids, retention, _consumer_positions(table, lasting), known)
     going = [snapshot for number in ids if number < kept.snapshot_id for snapshot in known.get(number)]
     if not going:
@@ -80,12 +80,12 @@ def expire_snapshots(
     try:
         beside = other_references(root, going)
         chain = Chain((*going, following), [following] if following.id == ids[-1] else known.get(ids[-1]))
-        doomed = _plan_deletion(table, chain, lasting, ProgressCounter(progress, len(going), "snapshots"))
+        plan = _plan_deletion(table, chain, lasting, ProgressCounter(progress, len(going), "snapshots"))
         ancestor = _tag_before(root, going[0], beside.tags)
-        doomed.spare(beside.near(ancestor, kept.snapshot_id, known.has))
-        doomed.spare_changes(beside)
+        plan.spare(beside.near(ancestor, kept.snapshot_id, known.has))
+        plan.spare_changes(beside)
         if dry_run:
-            return _result(ids, kept, going, doomed, dry_run=True)
+            return _result(ids, kept, going, plan, dry_run=True)
         if beside.tags:
             _record_tag(root, chain.snapshots, beside.tags, ancestor)
         _require_same(root, following)
@@ -93,16 +93,16 @@ def expire_snapshots(
         if not dry_run:
             _put_back_hint(root, ids[0])
         raise
-    if lasting is not Lasting.NOTHING:
+    if lasting is not RetainedChanges.NOTHING:
         root.changelogs.keep(root.each_of_same(going))
     keep_numbers(root, going, chain.latest)
-    for snapshot in root.each_of_same(going, is_checked=lasting is Lasting.NOTHING):
+    for snapshot in root.each_of_same(going, is_checked=lasting is RetainedChanges.NOTHING):
         root.store.delete(snapshot_path(root.branch_path, snapshot.id))
-    doomed.spare(other_references(root, going).without(beside))
-    done = _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete(executor, progress))
+    plan.spare(other_references(root, going).without(beside))
+    done = _result(ids, kept, going, plan, dry_run=False, left_files=plan.delete(executor, progress))
     EXPIRY.info(
-        "%s: snapshots %d to %d went, with %d data files; %s", root.path, done.snapshot_ids[0], done.snapshot_ids[-1],
-        done.data_files, done.reason,
+        "%s: snapshots %d to %d expired, with %d data files; %s",
+        root.path, done.snapshot_ids[0], done.snapshot_ids[-1], done.data_files, done.reason,
         extra=fields(root, snapshots=len(going), data_files=done.data_files, metadata_files=done.metadata_files),
     )  # fmt: skip
     said = report(root, lambda: _event(root, done))
@@ -146,7 +146,7 @@ def _require_same(root: TableRoot, following: Snapshot) -> None:
 
 def _rolled_back_error(root: TableRoot, number: int) -> CommitConflictError:
     return CommitConflictError(
-        f"nothing was deleted: snapshot {number} of {root.path} was rolled back meanwhile, or expired; call again",
+        f"nothing was deleted: snapshot {number} of {root.path} was rolled back or expired in the meantime; call again",
         table=root.path,
         snapshot_id=number,
     )
@@ -213,48 +213,48 @@ def _first_kept(
     return FirstKept(kept.snapshot_id - 1, kept.reason) if compares else kept
 
 
-def _consumer_positions(table: OpenTable, lasting: Lasting) -> dict[str, int]:
+def _consumer_positions(table: OpenTable, lasting: RetainedChanges) -> dict[str, int]:
     """The next snapshot of each consumer; empty if kept changelogs are all that consumers need."""
-    if lasting is not Lasting.NOTHING and table.options.get_bool("consumer.changelog-only"):
+    if lasting is not RetainedChanges.NOTHING and table.options.get_bool("consumer.changelog-only"):
         return {}
     return {consumer.name: consumer.next_snapshot_id for consumer in table.root.consumers.all()}
 
 
-def _plan_deletion(table: OpenTable, chain: Chain, lasting: Lasting, tally: ProgressCounter) -> DeletionPlan:
+def _plan_deletion(table: OpenTable, chain: Chain, lasting: RetainedChanges, tally: ProgressCounter) -> DeletionPlan:
     """The files that the expiring snapshots reference and the following one does not, except for kept changes.
 
     Files that the first kept snapshot and the latest one reference are kept whatever deltas say; so are those of a
     snapshot that may not descend from the previous one.
     """
-    doomed = DeletionPlan(table)
+    plan = DeletionPlan(table)
     *going, following = chain.snapshots
     kept_as = [_kept_as(table.root, snapshot, lasting) for snapshot in going]
     for snapshot in (*going[1:], following):
-        doomed.add_deleted(snapshot, written=Lasting.WRITTEN not in kept_as)
+        plan.add_deleted(snapshot, written=RetainedChanges.WRITTEN not in kept_as)
         tally.add(1)
     for snapshot, kept in zip(going, kept_as, strict=True):
-        doomed.add_indexes(snapshot)
-        if kept is not Lasting.WRITTEN:
-            doomed.add_lists(snapshot.base_manifest_list, snapshot.delta_manifest_list)
-        if kept is Lasting.NOTHING:
-            doomed.add_changelog(snapshot)
-            doomed.add_lists(snapshot.changelog_manifest_list)
-    doomed.spare_metadata(following)
-    if doomed.has_data:
+        plan.add_indexes(snapshot)
+        if kept is not RetainedChanges.WRITTEN:
+            plan.add_lists(snapshot.base_manifest_list, snapshot.delta_manifest_list)
+        if kept is RetainedChanges.NOTHING:
+            plan.add_changelog(snapshot)
+            plan.add_lists(snapshot.changelog_manifest_list)
+    plan.spare_metadata(following)
+    if plan.has_data:
         for later in (following, *(one for one in chain.latest if one != following)):
-            doomed.spare_later(later)
-        doomed.spare(after for before, after in pairwise(chain.snapshots) if not _is_child(table.root, before, after))
+            plan.spare_later(later)
+        plan.spare(after for before, after in pairwise(chain.snapshots) if not _is_child(table.root, before, after))
     if table.schema.id:
-        _spare_older_changelogs(table.root, doomed)
-    return doomed
+        _spare_older_changelogs(table.root, plan)
+    return plan
 
 
-def _kept_as(root: TableRoot, snapshot: Snapshot, lasting: Lasting) -> Lasting:
+def _kept_as(root: TableRoot, snapshot: Snapshot, lasting: RetainedChanges) -> RetainedChanges:
     """The part of a snapshot's changes that is kept: its changelog files if the table had any, else written files."""
-    if lasting is Lasting.NOTHING:
+    if lasting is RetainedChanges.NOTHING:
         return lasting
     producer = Options(root.schemas.get(snapshot.schema_id).options).get_enum("changelog-producer")
-    return Lasting.WRITTEN if producer == "none" else Lasting.CHANGELOG
+    return RetainedChanges.WRITTEN if producer == "none" else RetainedChanges.CHANGELOG
 
 
 def _is_child(root: TableRoot, before: Snapshot, after: Snapshot) -> bool:
@@ -269,22 +269,22 @@ def _is_child(root: TableRoot, before: Snapshot, after: Snapshot) -> bool:
     return whole <= base
 
 
-def _spare_older_changelogs(root: TableRoot, doomed: DeletionPlan) -> None:
+def _spare_older_changelogs(root: TableRoot, plan: DeletionPlan) -> None:
     """Keep the data files of kept changelogs without changelog files of their own.
 
     Options may have been different when they were kept.
     """
-    for number in root.changelogs.ids() if doomed.has_data else ():
+    for number in root.changelogs.ids() if plan.has_data else ():
         changelog = root.changelogs.find(number)
         if changelog is not None:
-            doomed.spare_written(changelog)
+            plan.spare_written(changelog)
 
 
 def _result(
     ids: Sequence[int],
     kept: FirstKept,
     going: Sequence[Snapshot],
-    doomed: DeletionPlan | None,
+    plan: DeletionPlan | None,
     *,
     dry_run: bool,
     left_files: int = 0,
@@ -297,9 +297,9 @@ def _result(
         left_files=left_files,
         dry_run=dry_run,
     )
-    if doomed is None:
+    if plan is None:
         return found
-    return msgspec.structs.replace(found, **doomed.counts._asdict())
+    return msgspec.structs.replace(found, **plan.counts._asdict())
 
 
 class _Known:

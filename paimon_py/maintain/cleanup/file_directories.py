@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from paimon_py.maintain.cleanup.references import Home
+from paimon_py.maintain.cleanup.references import BranchRoot
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import Schemas
 from paimon_py.spec.layout import (
@@ -84,9 +84,9 @@ class Directory(NamedTuple):
         return not name.startswith(prefix) and name not in (EARLIEST, LATEST)
 
 
-def metadata_directories(root: TableRoot, homes: Iterable[Home]) -> Iterator[Directory]:
+def metadata_directories(root: TableRoot, branch_roots: Iterable[BranchRoot]) -> Iterator[Directory]:
     """The metadata directories of all branches."""
-    for home in homes:
+    for home in branch_roots:
         yield Directory(root.store, snapshot_directory(home.path), Content.SNAPSHOTS)
         yield Directory(root.store, changelog_directory(home.path), Content.CHANGELOGS)
         own = (schema_directory, tag_directory, consumer_directory, user_directory)
@@ -97,7 +97,7 @@ def metadata_directories(root: TableRoot, homes: Iterable[Home]) -> Iterator[Dir
 
 
 def bucket_directories(
-    root: TableRoot, homes: Sequence[Home], keys: Sequence[str], external: Iterable[str]
+    root: TableRoot, branch_roots: Sequence[BranchRoot], keys: Sequence[str], external: Iterable[str]
 ) -> Iterator[Directory]:
     """The directories of data files, below the table and below some external roots.
 
@@ -105,7 +105,7 @@ def bucket_directories(
       that spread files, also for each bucket and each of its parts.
     Raises: StorageError
     """
-    below = sorted({where for home in homes for where in _data_directories(home.schemas)})
+    below = sorted({where for home in branch_roots for where in _data_directories(home.schemas)})
     places: list[tuple[Store, str, str | None]] = [(root.store, root.path, None)]
     for url in external:
         store, place = root.files.resolve(f"{url}/{_BUCKET}")
@@ -123,7 +123,7 @@ def external_store(root: TableRoot, url: str) -> Store:
     return root.files.resolve(f"{url}/{_BUCKET}")[0]
 
 
-def external_roots(root: TableRoot, homes: Iterable[Home]) -> tuple[list[str], list[str]]:
+def external_roots(root: TableRoot, branch_roots: Iterable[BranchRoot]) -> tuple[list[str], list[str]]:
     """The external roots of a table, of all branches: those used only by the table, and those that other tables may
     use.
 
@@ -131,7 +131,8 @@ def external_roots(root: TableRoot, homes: Iterable[Home]) -> tuple[list[str], l
 
     Cost: none without external roots; else reads the schemas of all tables of the warehouse.
     """
-    mine = sorted({*root.files.external_roots(), *(url for home in homes for url in home.schemas.external_roots())})
+    of_branches = (url for branch in branch_roots for url in branch.schemas.external_roots())
+    mine = sorted({*root.files.external_roots(), *of_branches})
     if not mine:
         return [], []
     warehouse = _warehouse(root.path)

@@ -60,37 +60,37 @@ _LOOSE_MAX = 1 << 20
 """The number of new hashes at which they are merged into the sorted ones."""
 
 
-class Home(NamedTuple):
+class BranchRoot(NamedTuple):
     """The directory of the main branch, which is the table's, or of another branch."""
 
     path: str
     schemas: Schemas
 
 
-def homes(root: TableRoot) -> list[Home]:
+def branch_roots(root: TableRoot) -> list[BranchRoot]:
     """Main and all other branches.
 
     Cost: a list, and one for each branch.
     Raises: CorruptionError if a branch has no schema, so that its state is unknown.
     """
     listed = root.store.list(branch_directory(root.path))
-    found = [Home(root.path, Schemas(root.store, root.path))]
+    found = [BranchRoot(root.path, Schemas(root.store, root.path))]
     for status in listed:
         if status.is_directory and status.name.startswith(BRANCH_PREFIX):
-            found.append(Home(status.path, Schemas(root.store, status.path)))
+            found.append(BranchRoot(status.path, Schemas(root.store, status.path)))
     for home in found[1:]:
         if not home.schemas.ids():
             name = home.path.rpartition("/")[2][len(BRANCH_PREFIX) :]
             raise CorruptionError(
-                f"branch {name!r} of {root.path} has no schema: it is half made or half deleted, and no file is an"
-                f" orphan for sure; delete_branch({name!r}) removes the remains",
+                f"branch {name!r} of {root.path} has no schema: it was created or deleted only partly, so its"
+                f" files may be in use; delete_branch({name!r}) removes the remains",
                 path=home.path,
             )
     root.schemas.latest()
     return found
 
 
-class Reachable:
+class ReferencedNames:
     """The names that the states of a table reference, as far as they have been read.
 
     Attributes:
@@ -151,7 +151,7 @@ class Reachable:
     def _round(self, progress: Progress | None, attempt: int) -> StorageError | CorruptionError | None:
         """Read all states once. Returns the error for a missing file: another state may have replaced its state."""
         read: list[FileStatus] = []
-        for home in homes(self._root):
+        for home in branch_roots(self._root):
             listed = list(_states(self._root, home.path))
             lost = self._find_gap(home.path, listed)
             if lost is not None:
@@ -182,7 +182,7 @@ class Reachable:
             if number is not None and store.stat(snapshot_path(home, number)) is not None:
                 return CorruptionError(f"the list of {path} lacks snapshot {number}, which is there", path=path)
         if not numbers and any(status.name in (LATEST, EARLIEST) for status in store.list(path)):
-            return CorruptionError(f"{path} has hints and no snapshots any more", path=path)
+            return CorruptionError(f"{path} has hints, but no snapshots", path=path)
         return None
 
     def _add(self, hashes: Sequence[Words]) -> None:

@@ -27,7 +27,7 @@ from paimon_py.maintain.cleanup.file_directories import (
     external_roots,
     metadata_directories,
 )
-from paimon_py.maintain.cleanup.references import Home, Reachable, homes
+from paimon_py.maintain.cleanup.references import BranchRoot, ReferencedNames, branch_roots
 from paimon_py.maintain.file_tasks import DELETE, DeleteTask, Deletion, delete_files, is_older, list_directories
 from paimon_py.maintain.idle_users import forget_user, idle_users
 from paimon_py.maintain.observers import report
@@ -61,8 +61,8 @@ def limit_of(clock: Clock, older_than: datetime | timedelta | str | int | None) 
     limit = limit_before("older_than", older_than, now)
     if limit >= now:
         raise UsageError(
-            f"older_than = {older_than!r} is not in the past: files that writers are about to commit would go. Say an"
-            " age above 0 or a time before now; without older_than it is a day"
+            f"older_than = {older_than!r} is not in the past: files that writers are about to commit would be"
+            " deleted. Give an age above 0 or a time before now; the default is one day"
         )
     return limit
 
@@ -121,14 +121,14 @@ class _Search:
         self._executor = executor
         self._progress = progress
         self._dry_run = dry_run
-        self._reachable = Reachable(root, settled)
+        self._reachable = ReferencedNames(root, settled)
         self._candidates: list[Candidate] = []
         self._empty: set[Directory] = set()
         self._found = RemovedOrphans(older_than_millis=limit, dry_run=dry_run)
 
     def run(self) -> None:
         self._reachable.read(self._progress)
-        branches = homes(self._root)
+        branches = branch_roots(self._root)
         external, shared = external_roots(self._root, branches)
         keys = self._root.schemas.latest().partition_keys
         directories = [
@@ -151,7 +151,7 @@ class _Search:
 
     def forget_users(self, now_millis: int) -> None:
         """Delete users that have been idle for long and that no state references, not even a new one."""
-        branches = homes(self._root)
+        branches = branch_roots(self._root)
         if not list(idle_users(self._root, branches, now_millis, self._reachable.users)):
             return
         self._reachable.read()
@@ -195,7 +195,7 @@ class _Search:
             left_files=self._found.left_files + left,
         )
 
-    def _clean_marks(self, branches: Sequence[Home]) -> None:
+    def _clean_marks(self, branches: Sequence[BranchRoot]) -> None:
         """Delete the marks of deleted consumers, except one that was created again in the meantime."""
         marks = [mark for home in branches for mark in Consumers(self._root.store, home.path).orphan_marks()]
         for mark in marks:

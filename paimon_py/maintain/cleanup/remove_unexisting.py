@@ -14,7 +14,7 @@ from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.errors import SnapshotExpiredError, UnsupportedError
 from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns
 from paimon_py.maintain.cleanup.expired import RemovedEntries
-from paimon_py.maintain.observers import tell_commits
+from paimon_py.maintain.observers import notify_commits
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.data_file import DataFile, ManifestEntry
@@ -64,7 +64,7 @@ def _remove(
         schema_id=table.schema.id, base=Base.of(latest), buckets=_without(missing), branch=table.root.branch
     )
     done = commit(table, changes, CommitRequest(is_new=True))
-    tell_commits(table.newest(), done.snapshot_ids)
+    notify_commits(table.newest(), done.snapshot_ids)
     return RemovedEntries(paths=paths, rows=rows, snapshot_id=done.snapshot_id, dry_run=False)
 
 

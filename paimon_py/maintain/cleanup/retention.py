@@ -63,7 +63,7 @@ def retention_of(
     retained = table.get_duration(_option(table, what, "time-retained"))
     if most < least:
         raise UsageError(
-            f"retain_max = {most} is less than retain_min = {least}; what is not given comes from the options "
+            f"retain_max = {most} is less than retain_min = {least}; a limit that is not given comes from the options "
             f"{what}.num-retained.max and {what}.num-retained.min: give both"
         )
     return Retention(
@@ -106,7 +106,7 @@ def first_kept(
 
     Cost: a time per snapshot that expires by its age, and for the first kept one.
     """
-    ends = [(latest - retention.count_min + 1, f"the newest {retention.count_min} stay (retain_min)")]
+    ends = [(latest - retention.count_min + 1, f"the newest {retention.count_min} are kept (retain_min)")]
     ends.append((earliest + retention.limit, f"at most {retention.limit} expire at once (snapshot.expire.limit)"))
     ends += [(following, f"consumer {name!r} has not read it") for name, following in sorted(consumers.items())]
     end, reason = min(ends, key=lambda found: found[0])
@@ -142,7 +142,7 @@ def first_kept_changelog(
 
     Source: Java `ExpireChangelogImpl`.
     """
-    ends = [(latest - retention.count_min + 1, f"the newest {retention.count_min} changes stay (retain_min)")]
+    ends = [(latest - retention.count_min + 1, f"the newest {retention.count_min} changes are kept (retain_min)")]
     ends.append((ids[0] + retention.limit, f"at most {retention.limit} expire at once (snapshot.expire.limit)"))
     ends.append((ids[-1], "the newest kept changelog never expires"))
     ends += [(following, f"consumer {name!r} has not read it") for name, following in sorted(consumers.items())]
@@ -156,7 +156,7 @@ def first_kept_changelog(
     return FirstKept(end, reason)
 
 
-class Lasting(enum.Enum):
+class RetainedChanges(enum.Enum):
     """The kept part of the changes of expired snapshots: nothing, changelog files, or the written files."""
 
     NOTHING = 0
@@ -164,7 +164,7 @@ class Lasting(enum.Enum):
     WRITTEN = 2
 
 
-def lasting_changes(options: Mapping[str, str]) -> Lasting:
+def retained_changes(options: Mapping[str, str]) -> RetainedChanges:
     """Whether a table's options keep changes longer than snapshots, and in which files."""
     table = Options(options)
     kept_longer = (
@@ -173,5 +173,5 @@ def lasting_changes(options: Mapping[str, str]) -> Lasting:
         or (table.find_duration("changelog.time-retained") or 0) > table.get_duration("snapshot.time-retained")
     )
     if not kept_longer:
-        return Lasting.NOTHING
-    return Lasting.WRITTEN if table.get_enum("changelog-producer") == "none" else Lasting.CHANGELOG
+        return RetainedChanges.NOTHING
+    return RetainedChanges.WRITTEN if table.get_enum("changelog-producer") == "none" else RetainedChanges.CHANGELOG

@@ -89,7 +89,7 @@ def parse_addresses(uris: str) -> tuple[Address, ...]:
 class Client:
     """Calls a metastore. Thread-safe; keeps a few idle connections per process."""
 
-    __slots__ = ("_env", "_first", "_idle", "_missing", "_told", "settings")
+    __slots__ = ("_env", "_first", "_idle", "_missing", "_server_settings", "settings")
 
     def __init__(self, settings: Settings, env: Env) -> None:
         self.settings = settings
@@ -97,7 +97,7 @@ class Client:
         self._idle: list[tuple[int, float, _Connection]] = []
         self._first = 0
         self._missing: set[str] = set()
-        self._told: dict[str, str] = {}
+        self._server_settings: dict[str, str] = {}
 
     def has(self, call: str) -> bool:
         """Whether no server has reported that it lacks this call."""
@@ -105,13 +105,13 @@ class Client:
 
     def server_setting(self, name: str) -> str:
         """A setting of the server, empty if unknown. Cost: one call, once."""
-        if name not in self._told:
+        if name not in self._server_settings:
             try:
                 value = self.call("get_config_value", thrift.of_text(name), thrift.of_text(""), target=name)
             except (RefusedError, MissingCallError, MetastoreFailedError):
                 value = None
-            self._told[name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
-        return self._told[name]
+            self._server_settings[name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+        return self._server_settings[name]
 
     def call(self, name: str, *arguments: tuple[int, Any] | None, target: str = "") -> Any:
         """Call the server; arguments are fields 1, 2, … of the call, None for those that are omitted.

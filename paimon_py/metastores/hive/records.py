@@ -100,8 +100,8 @@ def is_external(record: Struct) -> bool:
 
     A Hive 4 metastore converts a managed table to an external one and marks it: such a table still counts as managed.
     """
-    told = thrift.mapping(record, T_PARAMETERS).get("TRANSLATED_TO_EXTERNAL", "").upper()
-    return thrift.text(record, T_TYPE) == "EXTERNAL_TABLE" and told != "TRUE"
+    flag = thrift.mapping(record, T_PARAMETERS).get("TRANSLATED_TO_EXTERNAL", "").upper()
+    return thrift.text(record, T_TYPE) == "EXTERNAL_TABLE" and flag != "TRUE"
 
 
 def parameters(record: Struct) -> dict[str, str]:
@@ -117,20 +117,20 @@ def location_of(record: Struct) -> str | None:
 
 def wants_external(options: Mapping[str, str], settings: HiveSettings) -> bool:
     """Whether a new table will be external: because of the catalog, its own path, or the option `external`."""
-    told = options.get("external", options.get("EXTERNAL", "")).upper()
-    return PATH in options or settings.external or told == "TRUE"
+    flag = options.get("external", options.get("EXTERNAL", "")).upper()
+    return PATH in options or settings.external or flag == "TRUE"
 
 
 def new_table(
     name: TableName, schema: TableSchema, location: str, owner: Owner, settings: HiveSettings, *, external: bool
 ) -> Struct:
     """The record of a new table."""
-    told = _metastore_options(schema, settings)
+    properties = _metastore_options(schema, settings)
     if not settings.sync_all:
-        told.update({key: schema.options[key] for key in _UNPREFIXED if key in schema.options})
-    told.update({"table_type": "PAIMON", "storage_handler": STORAGE_HANDLER})
+        properties.update({key: schema.options[key] for key in _UNPREFIXED if key in schema.options})
+    properties.update({"table_type": "PAIMON", "storage_handler": STORAGE_HANDLER})
     if external:
-        told["EXTERNAL"] = "TRUE"
+        properties["EXTERNAL"] = "TRUE"
     record: Struct = {
         T_NAME: thrift.of_text(name.table),
         T_DATABASE: thrift.of_text(name.database),
@@ -140,7 +140,7 @@ def new_table(
         T_RETENTION: (I32, _FOREVER),
         T_SD: (STRUCT, {}),
         T_KEYS: thrift.of_structs(()),
-        T_PARAMETERS: thrift.of_mapping(told),
+        T_PARAMETERS: thrift.of_mapping(properties),
         T_TYPE: thrift.of_text("EXTERNAL_TABLE" if external else "MANAGED_TABLE"),
     }
     return _describe(record, schema, location, settings)
@@ -151,10 +151,10 @@ def changed_table(
 ) -> Struct:
     """The record of a table after a schema change: columns, and options that the metastore stores."""
     changed = deepcopy(record)
-    told = {**parameters(changed), **_metastore_options(schema, settings)}
+    properties = {**parameters(changed), **_metastore_options(schema, settings)}
     for name in removed:
-        told.pop(name, None)
-    changed[T_PARAMETERS] = thrift.of_mapping(told)
+        properties.pop(name, None)
+    changed[T_PARAMETERS] = thrift.of_mapping(properties)
     return _describe(changed, schema, location, settings)
 
 
@@ -210,15 +210,15 @@ def _metastore_options(schema: TableSchema, settings: HiveSettings) -> dict[str,
     """The options of a table that the metastore stores in its parameters."""
     if not settings.sync_all:
         return {name[len(_HIVE) :]: text for name, text in schema.options.items() if name.startswith(_HIVE)}
-    told = dict(schema.options)
+    properties = dict(schema.options)
     for option, keys in (
         ("primary-key", schema.primary_keys),
         ("partition", schema.partition_keys),
         ("bucket-key", schema.bucket_keys),
     ):
         if keys:
-            told[option] = ",".join(keys)
-    return told
+            properties[option] = ",".join(keys)
+    return properties
 
 
 def _describe(record: Struct, schema: TableSchema, location: str, settings: HiveSettings) -> Struct:

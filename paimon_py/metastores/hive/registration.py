@@ -141,8 +141,8 @@ class HiveRegistration:
 
     def _alter_record(self, record: Struct) -> None:
         skip = self._settings.skip_statistics
-        told = parameters(record).get("DO_NOT_UPDATE_STATS", "").strip().lower() == "true"
-        context = {"DO_NOT_UPDATE_STATS": "true" if skip or told else "false"}
+        is_set = parameters(record).get("DO_NOT_UPDATE_STATS", "").strip().lower() == "true"
+        context = {"DO_NOT_UPDATE_STATS": "true" if skip or is_set else "false"}
         if self._settings.cascade:
             context["CASCADE"] = "true"
         self._verbs.alter_table(self._name, record, context)

@@ -28,7 +28,7 @@ def rename(tables: HiveTables, name: TableName, to: TableName) -> None:
     if record is None or not is_paimon(record):
         raise TableNotFoundError(f"there is no table {str(name)!r}", table=str(name))
     if tables.verbs.table(to) is not None:
-        raise AlreadyExistsError(f"table {str(to)!r} exists already", table=str(to))
+        raise AlreadyExistsError(f"table {str(to)!r} already exists", table=str(to))
     source, target = location_of(record) or tables.location(name), tables.location(to)
     path = tables.places.open(source)[1]
     moves = not is_external(record) and path == tables.places.open(tables.location(name))[1]
@@ -38,7 +38,7 @@ def rename(tables: HiveTables, name: TableName, to: TableName) -> None:
         tables.verbs.alter_table(name, renamed_table(record, to), _QUIETLY)
     except RefusedError as error:
         if tables.verbs.table(to) is not None:
-            raise AlreadyExistsError(f"table {str(to)!r} exists already", table=str(to)) from error
+            raise AlreadyExistsError(f"table {str(to)!r} already exists", table=str(to)) from error
         raise StorageError(
             f"the metastore refuses to rename {name} to {to}: {error.message}", path=path, operation="rename_table"
         ) from error
@@ -62,7 +62,7 @@ def _check_move(tables: HiveTables, name: TableName, path: str, target: str) -> 
             feature="renaming a table into another store",
         )
     if store.stat(new_path) is not None:
-        raise AlreadyExistsError(f"{new_path} exists already", path=new_path)
+        raise AlreadyExistsError(f"{new_path} already exists", path=new_path)
 
 
 def _move(tables: HiveTables, name: TableName, source: str, target: str) -> None:

@@ -65,9 +65,9 @@ class HiveSettings(msgspec.Struct, frozen=True):
             UnsupportedError: Kerberos, SASL, TLS and other unsupported features.
         """
         _refuse(options)
-        told = _client_properties(site(options))
-        _refuse(told)
-        options = {**told, **options}
+        site_options = _client_properties(site(options))
+        _refuse(site_options)
+        options = {**site_options, **options}
         kind = options.get("table.type", "managed").strip().lower()
         if kind not in ("managed", "external"):
             message = f"option table.type must be managed or external, not {kind!r}"

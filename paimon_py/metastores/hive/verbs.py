@@ -263,12 +263,12 @@ def _failure(operation: str, target: str, error: RefusedError) -> StorageError:
 
 def _is_same_record(there: Struct, wanted: Struct) -> bool:
     """Whether a record that was read equals one that was sent, except for parameters that the metastore added."""
-    told, asked = thrift.mapping(there, T_PARAMETERS), thrift.mapping(wanted, T_PARAMETERS)
+    stored, asked = thrift.mapping(there, T_PARAMETERS), thrift.mapping(wanted, T_PARAMETERS)
     columns = [thrift.items(thrift.inner(record, T_SD), 1) for record in (there, wanted)]
     keys = [thrift.items(record, T_KEYS) for record in (there, wanted)]
     return (
         columns[0] == columns[1]
         and keys[0] == keys[1]
         and location_of(there) == location_of(wanted)
-        and all(told.get(name) == value for name, value in asked.items() if name != "transient_lastDdlTime")
+        and all(stored.get(name) == value for name, value in asked.items() if name != "transient_lastDdlTime")
     )

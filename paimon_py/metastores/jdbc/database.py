@@ -128,19 +128,19 @@ class SqlDatabase:
             raise TakenError(self._error_text(operation, error), operation=operation) from None
         except SQLAlchemyError as error:
             lost = isinstance(error, DBAPIError) and (error.connection_invalidated or _is_transient(error.orig))
-            told = self._error_text(operation, error)
+            error_text = self._error_text(operation, error)
             if operation == "commit":
-                raise StorageUnknownError(told, operation=operation, transient=True) from None
-            raise StorageError(told, operation=operation, transient=lost) from None
+                raise StorageUnknownError(error_text, operation=operation, transient=True) from None
+            raise StorageError(error_text, operation=operation, transient=lost) from None
 
     def _error_text(self, operation: str, error: Exception) -> str:
         cause = getattr(error, "orig", None) or error
-        told = shown_text(str(cause).strip())
+        error_text = shown_text(str(cause).strip())
         password = self._url.password
         if password:
-            told = told.replace(str(password), HIDDEN)
+            error_text = error_text.replace(str(password), HIDDEN)
         shown = self._url.render_as_string(hide_password=True)
-        return f"{operation} in the catalog's database {shown} failed: {type(cause).__name__}: {told}"
+        return f"{operation} in the catalog's database {shown} failed: {type(cause).__name__}: {error_text}"
 
     def __reduce__(self) -> tuple[object, ...]:
         url = self._url.set(username=None, password=None).render_as_string(hide_password=False)

@@ -187,7 +187,7 @@ class JdbcMetastore:
             if not self._names.has_table(name):
                 raise TableNotFoundError(f"there is no table {str(name)!r}", path=source, table=str(name))
             if self._names.has_table(to) or self._store.stat(target) is not None:
-                raise AlreadyExistsError(f"table {str(to)!r} exists already", path=target, table=str(to))
+                raise AlreadyExistsError(f"table {str(to)!r} already exists", path=target, table=str(to))
             self._store.rename_directory(source, target)
             try:
                 self._names.rename_table(name, to)

@@ -56,23 +56,23 @@ def change_json(change: SchemaChange) -> Json:
         case AddColumn():
             move = None if change.position is None or column is None else _move(column[-1], change.position)
             data_type = print_type(parse_type(change.type))
-            told: Json = {"action": "addColumn", "dataType": data_type, "comment": change.comment, "move": move}
+            body: Json = {"action": "addColumn", "dataType": data_type, "comment": change.comment, "move": move}
         case RenameColumn():
-            told = {"action": "renameColumn", "newName": change.name}
+            body = {"action": "renameColumn", "newName": change.name}
         case DropColumn():
-            told = {"action": "dropColumn"}
+            body = {"action": "dropColumn"}
         case UpdateColumnType():
             data_type, keep = print_type(parse_type(change.type)), change.keep_nullability
-            told = {"action": "updateColumnType", "newDataType": data_type, "keepNullability": keep}
+            body = {"action": "updateColumnType", "newDataType": data_type, "keepNullability": keep}
         case UpdateColumnNullability():
-            told = {"action": "updateColumnNullability", "newNullability": change.nullable}
+            body = {"action": "updateColumnNullability", "newNullability": change.nullable}
         case UpdateColumnComment():
-            told = {"action": "updateColumnComment", "newComment": change.comment}
+            body = {"action": "updateColumnComment", "newComment": change.comment}
         case UpdateColumnDefault():
-            told = {"action": "updateColumnDefaultValue", "newDefaultValue": change.default}
+            body = {"action": "updateColumnDefaultValue", "newDefaultValue": change.default}
         case _:
             return {"action": "updateComment", "comment": change.comment}
-    return {**told, "fieldNames": column}
+    return {**body, "fieldNames": column}
 
 
 def _move(column: str, position: Position) -> Json:

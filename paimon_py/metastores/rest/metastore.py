@@ -187,13 +187,13 @@ class RestMetastore(RestServer):
         flag(self.options, DATA_TOKENS, default=False)
         nowhere = self._unknown_location(name, is_external="path" in schema.options)
         before(nowhere)
-        told = server_schema(schema, self.options)
+        wanted = server_schema(schema, self.options)
 
         def is_done() -> bool:
             found = self.answer(name)
-            return found is not None and found.schemaId == 0 and was_created(found, told, schema)
+            return found is not None and found.schemaId == 0 and was_created(found, wanted, schema)
 
-        body = {"identifier": _identifier(name), "schema": told}
+        body = {"identifier": _identifier(name), "schema": wanted}
         try:
             self.client.change(self.client.path("databases", name.database, "tables"), body, is_done)
         except StorageUnknownError:
@@ -251,7 +251,7 @@ class RestMetastore(RestServer):
             if refused.status == 404:
                 raise TableNotFoundError(f"there is no table {str(name)!r}", table=str(name)) from refused
             if refused.status == 409:
-                raise AlreadyExistsError(f"table {str(to)!r} exists already", table=str(to)) from refused
+                raise AlreadyExistsError(f"table {str(to)!r} already exists", table=str(to)) from refused
             raise
 
     def repair(self, database: str | None, table: str | None) -> None:

@@ -23,7 +23,7 @@ def server_schema(schema: TableSchema, catalog_options: Mapping[str, str]) -> di
     return schema_json(schema, {**defaults, **schema.options})
 
 
-def was_created(found: TableAnswer, told: Mapping[str, Any], schema: TableSchema) -> bool:
+def was_created(found: TableAnswer, wanted: Mapping[str, Any], schema: TableSchema) -> bool:
     """Whether a table has the requested columns, keys, options and comment."""
     there = found.schema
     if there is None:
@@ -31,9 +31,9 @@ def was_created(found: TableAnswer, told: Mapping[str, Any], schema: TableSchema
     options = {name: text for name, text in (there.options or {}).items() if name != "path"}
     columns = [(field["name"], field["type"]) for field in (print_field(field) for field in schema.fields)]
     return (
-        options == {name: text for name, text in told["options"].items() if name != "path"}
+        options == {name: text for name, text in wanted["options"].items() if name != "path"}
         and [(field.get("name"), field.get("type")) for field in there.fields if isinstance(field, dict)] == columns
         and tuple(there.primaryKeys or ()) == schema.primary_keys
         and tuple(there.partitionKeys or ()) == schema.partition_keys
-        and there.comment == told["comment"]
+        and there.comment == wanted["comment"]
     )

@@ -58,15 +58,15 @@ class RestServer(ABC):
         known = self.answer(name)
         if known is None:
             return None
-        told, before = server_schema(schema, self.client.options()), known.schemaId
+        wanted, before = server_schema(schema, self.client.options()), known.schemaId
 
         def is_done() -> bool:
             found = self.answer(name)
-            return found is not None and found.schemaId > before and was_created(found, told, schema)
+            return found is not None and found.schemaId > before and was_created(found, wanted, schema)
 
         path = self.client.path("databases", name.database, "tables", name.table, "replace")
         try:
-            self.client.change(path, {"schema": told}, is_done)
+            self.client.change(path, {"schema": wanted}, is_done)
         except RestRefusedError as refused:
             if refused.status != 404:
                 raise
@@ -140,7 +140,7 @@ def _kept_partitions(client: RestClient, name: TableName) -> list[KeptPartition]
     """See `ServerMetastore.partitions`. Cost: a request per page."""
     path = client.path("databases", name.database, "tables", name.table, "partitions")
     try:
-        told = [one for page in client.pages(path, PartitionPage) for one in page.items()]
+        partitions = [one for page in client.pages(path, PartitionPage) for one in page.items()]
     except UnsupportedError:
         return None
     except RestRefusedError as refused:
@@ -157,7 +157,7 @@ def _kept_partitions(client: RestClient, name: TableName) -> list[KeptPartition]
             total_buckets=one.totalBuckets,
             done=one.done,
         )
-        for one in told
+        for one in partitions
     ]
 
 

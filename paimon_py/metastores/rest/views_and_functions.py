@@ -103,7 +103,7 @@ class RestViewStore:
             return self._change(path, body, lambda: self.view(name) is None and self.view(to) is not None)
         except RestRefusedError as refused:
             if refused.status == 409:
-                raise AlreadyExistsError(f"view {str(to)!r} exists already", table=str(to)) from refused
+                raise AlreadyExistsError(f"view {str(to)!r} already exists", table=str(to)) from refused
             raise
 
     def functions(self, database: str) -> list[str]:
@@ -121,7 +121,7 @@ class RestViewStore:
             name=str(name),
             parameters=_fields(found.inputParams, path),
             returns=_fields(found.returnParams, path),
-            definitions={engine: _definition(told, path) for engine, told in (found.definitions or {}).items()},
+            definitions={engine: _definition(given, path) for engine, given in (found.definitions or {}).items()},
             deterministic=found.deterministic,
             comment=found.comment,
             options=found.options or {},
@@ -194,28 +194,28 @@ class RestViewStore:
         return True
 
 
-def _fields(told: Sequence[Any] | None, path: str) -> tuple[Field, ...] | None:
-    if told is None:
+def _fields(given: Sequence[Any] | None, path: str) -> tuple[Field, ...] | None:
+    if given is None:
         return None
     with decoding_metadata(path):
-        return tuple(map(parse_field, told))
+        return tuple(map(parse_field, given))
 
 
 def _params(fields: Sequence[Field] | None) -> list[Json] | None:
     return None if fields is None else [print_field(field) for field in fields]
 
 
-def _definition(told: Mapping[str, Any], path: str) -> Definition:
+def _definition(given: Mapping[str, Any], path: str) -> Definition:
     with decoding_metadata(path):
-        match told["type"]:
+        match given["type"]:
             case "sql":
-                return SqlDefinition(told["definition"])
+                return SqlDefinition(given["definition"])
             case "lambda":
-                return LambdaDefinition(told["definition"], told["language"])
+                return LambdaDefinition(given["definition"], given["language"])
             case "file":
-                resources = tuple(FunctionResource(one["resourceType"], one["uri"]) for one in told["fileResources"])
-                return FileDefinition(resources, told["language"], told["className"], told["functionName"])
-    raise CorruptionError(f"{path}: a definition of type {told['type']!r}", path=path)
+                resources = tuple(FunctionResource(one["resourceType"], one["uri"]) for one in given["fileResources"])
+                return FileDefinition(resources, given["language"], given["className"], given["functionName"])
+    raise CorruptionError(f"{path}: a definition of type {given['type']!r}", path=path)
 
 
 def _definition_json(definition: Definition) -> Json:

@@ -17,7 +17,7 @@ from pyspark.sql import types as st
 
 from paimon_py.distributed import cast_values
 from paimon_py.errors import SchemaError, UsageError
-from paimon_py.spark.assignment import Unlike, refusal
+from paimon_py.spark.assignment import TypeMismatch, refusal
 from paimon_py.spark.clocks import arrow_zone
 from paimon_py.spark.types import arrow_type
 
@@ -32,7 +32,7 @@ class StoreAssignment:
     Raises: UsageError for a zone that is unknown on this machine.
     """
 
-    def __init__(self, casts: Sequence[Unlike], zone: str | None) -> None:
+    def __init__(self, casts: Sequence[TypeMismatch], zone: str | None) -> None:
         self.casts = casts
         self.zone = None if zone is None else arrow_zone(zone)
 
@@ -47,7 +47,7 @@ class StoreAssignment:
             try:
                 columns[unlike.place] = _Caster(zone).cast(columns[unlike.place], unlike.given, unlike.wanted)
             except (_OutOfRange, pa.ArrowInvalid, SchemaError) as error:
-                why = "a value lies beyond that"
+                why = "a value is out of range"
                 raise SchemaError(refusal(unlike, why), fields=(unlike.field.name,)) from error
         return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 

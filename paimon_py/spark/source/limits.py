@@ -23,7 +23,7 @@ def limits_of(own: Mapping[str, str]) -> BatchLimits:
     """
     files, size, rows, least, delay = (_number(name, own.get(name)) for name in LIMITS)
     if (least is None) is not (delay is None):
-        raise UsageError(f"{LEAST} and {DELAY} belong together: rows are waited for, but not for ever")
+        raise UsageError(f"{LEAST} and {DELAY} belong together: the delay limits the wait for rows")
     return BatchLimits(files=files, bytes=size, rows=rows, least=least, delay_millis=delay)
 
 

@@ -85,7 +85,7 @@ def write_to(asked: SourceOptions) -> Table:
     """
     found = open_source(asked)
     if not isinstance(found, Table):
-        raise UsageError(f"{found.name} is a system table, which nobody writes to")
+        raise UsageError(f"{found.name} is a system table, which cannot be written")
     return with_options(found, _without_keys(found, asked.table))
 
 

@@ -126,7 +126,7 @@ def place_of(asked: SourceOptions) -> tuple[str | None, str]:
     if path is not None:
         if asked.catalog:
             raise UsageError(
-                f"{', '.join(asked.catalog)} goes with 'table' = 'db.t', not with the path of a table, {path!r}"
+                f"{', '.join(asked.catalog)} belongs to 'table' = 'db.t', not to the path of a table, {path!r}"
             )
         return None, path
     if table is None or not (WAREHOUSE in asked.catalog or METASTORE in asked.catalog):

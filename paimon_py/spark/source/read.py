@@ -27,7 +27,7 @@ def columns(options: Mapping[str, str]) -> st.StructType:
     source = read_from(asked)
     try:
         found = _scan(source, asked, asked.columns).schema
-    except SnapshotNotFoundError:  # a stream that goes on may name a state that is gone; a batch read is told by `plan`
+    except SnapshotNotFoundError:  # a continued stream may name a missing state; for a batch read, `plan` raises
         found = source.scan(columns=asked.columns).schema
     if asked.flag(KINDS):
         found = found.append(pa.field(ROW_KIND_COLUMN, pa.string(), nullable=False))
@@ -73,15 +73,15 @@ def projection(there: pa.Schema, wanted: st.StructType) -> list[str]:
     for field in wanted:
         kind = kinds.get(field.name)
         if kind is None:
-            problems[field.name] = f"there is no column {field.name!r}; there are {', '.join(kinds)}"
+            problems[field.name] = f"there is no column {field.name!r}; the columns are {', '.join(kinds)}"
         elif not _alike(kind, field.dataType):
             problems[field.name] = (
                 f"column {field.name!r} is {kind.simpleString()}, not {field.dataType.simpleString()}: "
-                "read what there is and cast in Spark"
+                "read it with its own type and cast in Spark"
             )
     if problems:
         text = "".join(f"\n  {problem}" for problem in problems.values())
-        raise SchemaError(f"the schema that was asked for does not fit:{text}", fields=tuple(problems))
+        raise SchemaError(f"the requested schema does not fit:{text}", fields=tuple(problems))
     if not wanted.fields:
         raise UsageError(f"a read has at least one column: name one in the schema or in the option {COLUMNS!r}")
     return list(wanted.fieldNames())

@@ -115,7 +115,7 @@ def _without_kinds(batch: pa.RecordBatch) -> pa.RecordBatch:
     kinds = batch.column(ROW_KIND_COLUMN).cast(pa.string())
     if pc.any(pc.equal(kinds, "-D")).as_py():
         raise UsageError(
-            f"rows were deleted, which cannot be told without their kinds: set {KINDS}=true for a column "
+            f"rows were deleted, which cannot be shown without row kinds: set {KINDS}=true for a column "
             f"{ROW_KIND_COLUMN!r}, or {CHANGELOG}=true for a first column 'rowkind'"
         )
     old = pc.equal(kinds, "-U")

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from paimon_py import Table
 
 
-class Handed(msgspec.Struct, frozen=True):
+class WriteTaskResult(msgspec.Struct, frozen=True):
     """The result of a task: its changes as bytes, and its streaming query."""
 
     changes: bytes | None
@@ -94,15 +94,15 @@ class WriteTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> bytes:
         """Raises: SchemaError for values that do not fit; UsageError for a column in a case that is not the table's."""
-        told = TaskContext.get().getLocalProperty if TaskContext.get() is not None else lambda _: None
-        if self.in_case and str(told(CASE)).lower() == "true":
+        local_property = TaskContext.get().getLocalProperty if TaskContext.get() is not None else lambda _: None
+        if self.in_case and str(local_property(CASE)).lower() == "true":
             raise UsageError(
                 f"no such column: {', '.join(self.in_case)} is in the table in another case, and {CASE} is true"
             )
-        zone = told(SESSION_ZONE)
+        zone = local_property(SESSION_ZONE)
         rows = (self.assignment(batch, zone) for batch in batches) if self.assignment.casts else batches
         changes = next(iter(list(self.write(rows))), None)
-        return msgspec.json.encode(Handed(changes, told(QUERY)))
+        return msgspec.json.encode(WriteTaskResult(changes, local_property(QUERY)))
 
 
 def publish(
@@ -120,7 +120,7 @@ def publish(
     """
     asked = asked_of(options)
     table, overwrite = write_to(asked), _overwrite(asked, overwrites)
-    handed = [msgspec.json.decode(message, type=Handed) for message in messages]
+    handed = [msgspec.json.decode(message, type=WriteTaskResult) for message in messages]
     written = [one.changes for one in handed if one.changes is not None]
     try:
         label = _label_of(asked) if batch is None else CommitLabel(_user_of(asked, handed), batch)
@@ -142,7 +142,7 @@ def abandon(options: Mapping[str, str], messages: Sequence[bytes | None]) -> Non
     """
     if None not in messages:
         return
-    handed = [msgspec.json.decode(message, type=Handed) for message in messages if message is not None]
+    handed = [msgspec.json.decode(message, type=WriteTaskResult) for message in messages if message is not None]
     table = write_to(asked_of(options))
     discard_changes(table, [one.changes for one in handed if one.changes is not None])
 
@@ -178,7 +178,7 @@ def _label_of(asked: SourceOptions) -> CommitLabel:
     return CommitLabel(user, None if text is None else int(text))
 
 
-def _user_of(asked: SourceOptions, handed: Sequence[Handed]) -> str:
+def _user_of(asked: SourceOptions, handed: Sequence[WriteTaskResult]) -> str:
     """The user of a stream: the given one, or the query, whose id is kept in its checkpoint.
 
     Raises: UsageError if the query is unknown.

@@ -13,8 +13,8 @@ ROWS: tuple[Row, ...] = (
     ("metadata.iceberg.storage", f"disabled|table-location|hadoop-catalog|{_REST}", "disabled",
      "Write Iceberg metadata after each commit: beside the table, or where a Hadoop catalog of Iceberg looks."),
     ("metadata.iceberg.storage-location", "table-location|catalog-location", None,
-     "Where the metadata lie: `<table>/metadata`, or `<warehouse>/iceberg/<database>/<table>/metadata`; default by"
-     " storage."),
+     "Where the metadata is stored: `<table>/metadata`, or `<warehouse>/iceberg/<database>/<table>/metadata`; default"
+     " by storage."),
     ("metadata.iceberg.format-version", INT, "2", "Version of the Iceberg format, 2 or 3; can be raised."),
     ("metadata.iceberg.manifest-compression", TEXT, "snappy", "Avro codec of Iceberg manifests and manifest lists."),
     ("metadata.iceberg.manifest-legacy-version", BOOL, "false",
@@ -23,7 +23,7 @@ ROWS: tuple[Row, ...] = (
     ("metadata.iceberg.compaction.max.file-num", INT, "50",
      "Small Iceberg manifests from which they are merged whatever their size."),
     ("metadata.iceberg.delete-after-commit.enabled", BOOL, "true", "Delete old Iceberg metadata files."),
-    ("metadata.iceberg.previous-versions-max", INT, "0", "Old Iceberg metadata files that stay."),
+    ("metadata.iceberg.previous-versions-max", INT, "0", "Number of old Iceberg metadata files to keep."),
     ("metadata.iceberg.database", TEXT, None, "Hive and REST catalogs of Iceberg: name of the database."),
     ("metadata.iceberg.table", TEXT, None, "Hive and REST catalogs of Iceberg: name of the table."),
     ("metadata.iceberg.uri", TEXT, None, "Hive catalogs of Iceberg: address of the metastore."),

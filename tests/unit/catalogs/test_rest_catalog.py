@@ -446,7 +446,7 @@ def test_branches_are_managed_by_the_server(table, server, catalog):
         table.create_branch("b")
     with pytest.raises(TagNotFoundError):
         table.create_branch("c", "nobody")
-    with pytest.raises(UnsupportedError, match="makes branches of tags"):
+    with pytest.raises(UnsupportedError, match="creates branches from tags"):
         table.create_branch("c", 1)
     with pytest.raises(UnsupportedError, match="does not support renaming"):
         table.rename_branch("b", "c")

@@ -24,7 +24,7 @@ import pytest
 
 from paimon_py import Catalog, Schema, Table, variant
 from paimon_py.cli.app import commands, main
-from paimon_py.cli.talk import progress
+from paimon_py.cli.terminal import progress
 from paimon_py.cli.words import in_commands
 
 ROOT = Path(__file__).parents[3]
@@ -622,7 +622,7 @@ def test_changes_that_say_nothing_are_wrong_usage(run, place):
 
 def test_a_table_is_taken_back(run, place):
     code, _, err = run("rollback", place, 1)
-    assert code == 1 and "back from snapshot 3 to 1?" in err
+    assert code == 1 and "from snapshot 3 to 1?" in err
     assert as_json(run, "rollback", place, 1, "--yes")["snapshot_ids"] == [2, 3]
     Table.open(place).create_tag("now")
     assert as_json(run, "rollback", place, "now", "-y")["snapshot_id"] == 1

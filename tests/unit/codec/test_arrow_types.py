@@ -116,6 +116,6 @@ def test_a_vector_is_a_list_of_fixed_size_whose_elements_are_never_null(element)
     assert isinstance(from_arrow_type(pa.list_(kind.value_type, 3)), ArrayType)  # NULL may be in it
 
 
-def test_lists_of_fixed_size_that_are_no_vectors_are_arrays():
+def test_lists_of_fixed_size_that_are_not_vectors_are_arrays():
     for kind in (pa.list_(pa.field("element", pa.string(), nullable=False), 2), pa.list_(pa.field("element", pa.int8(), nullable=False), 0)):
         assert isinstance(from_arrow_type(kind), ArrayType)

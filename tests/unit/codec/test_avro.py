@@ -40,7 +40,7 @@ def with_block(codec: str, raw: bytes, count: int = 1) -> bytes:
 
 @pytest.mark.parametrize("codec", ["zstandard", "null", "snappy", "deflate"])
 @pytest.mark.parametrize("block_bytes", [1, 64_000])
-def test_what_is_written_reads_back_here_and_with_fastavro(codec, block_bytes, tmp_path):
+def test_written_files_read_back_here_and_with_fastavro(codec, block_bytes, tmp_path):
     data = written(codec, block_bytes)
     blocks = blocks_of(data)
     assert b"".join(block.payload for block in blocks) == b"".join(RECORDS)

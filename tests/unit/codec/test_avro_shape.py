@@ -57,7 +57,7 @@ def test_array_that_claims_more_items_than_bytes_is_refused():
 
 
 @pytest.mark.parametrize("text", [manifest_schemas.MANIFEST_LIST, manifest_schemas.INDEX_MANIFEST])
-def test_what_is_encoded_reads_with_fastavro(text):
+def test_fastavro_reads_what_is_encoded(text):
     shape = shape_of(text, "f")
     fields = json.loads(text)["fields"]
     plain = {"int": 3, "long": 2**40, "string": "ö", "bytes": b"\x01"}
@@ -87,7 +87,7 @@ def test_broken_schema_is_corruption(text):
     assert caught.value.path == "the/file"
 
 
-def test_older_records_become_newer_ones_by_nulls_at_the_end():
+def test_older_records_get_nulls_for_newer_fields():
     newer = shape_of(manifest_schemas.MANIFEST, "f")
     schema = json.loads(manifest_schemas.MANIFEST)
     del schema["fields"][-1]["type"]["fields"][16:]

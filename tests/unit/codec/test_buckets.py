@@ -67,7 +67,7 @@ def test_hive_buckets_are_those_of_java(kinds, row, expected):
     assert tuple(of(kinds, row, n, "hive") for n in (4, 10)) == expected
 
 
-def test_hive_does_not_tell_zeros_nor_nans_apart():
+def test_hive_hashes_both_zeros_and_all_nans_alike():
     kind = Atomic(Root.DOUBLE)
     assert of([kind], (-0.0,), 7, "hive") == of([kind], (0.0,), 7, "hive") == 0
     assert of([kind], (float("nan"),), 7, "hive") == of([kind], (-float("nan"),), 7, "hive")

@@ -38,7 +38,7 @@ FIXED = [
 
 
 @pytest.mark.parametrize("array", FIXED, ids=lambda a: str(a.type))
-def test_values_go_to_numpy_and_back_from_any_offset(array):
+def test_values_convert_to_numpy_and_back_at_any_offset(array):
     for start in range(len(array)):
         part = array.slice(start)
         back = from_numpy(numpy_values(part), array.type, validity_mask(part))
@@ -82,7 +82,7 @@ def test_python_bytes_and_texts_become_arrays():
     text_array(["a"]).validate(full=True)
 
 
-def test_children_of_lists_are_found_whatever_the_layout():
+def test_children_of_lists_are_found_in_every_layout():
     values = [[1, 2], None, [], [3]]
     for kind in (pa.list_(pa.int32()), pa.large_list(pa.int32()), pa.list_view(pa.int32())):
         array = pa.array([[9], *values], kind).slice(1)

@@ -127,6 +127,6 @@ def test_days_and_dates_are_the_same(year):
         ("$dt$", ("2024-01-02", None), None),
     ],
 )
-def test_values_stand_for_their_keys(pattern, values, meant):
+def test_values_replace_their_keys(pattern, values, meant):
     found = PartitionTime.of(("dt", "dt1"), pattern, None).nanos(values)
     assert found == (None if meant is None else (datetime.fromisoformat(meant) - datetime(1970, 1, 1)).days * DAY_NANOS)

@@ -45,7 +45,7 @@ def random_positions(random_: random.Random) -> set[int]:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_a_vector_is_a_set_of_positions_whatever_its_kind(seed):
+def test_vectors_of_every_kind_are_sets_of_positions(seed):
     random_ = random.Random(seed)
     model, more = random_positions(random_), random_positions(random_)
     if seed % 3 == 0:

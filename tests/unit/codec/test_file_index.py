@@ -135,7 +135,7 @@ def test_xxhash_of_known_texts():
     assert xxhash64(slices_of(texts)).tolist() == known
 
 
-def test_a_bloom_filter_without_nulls_knows_only_what_is_not_there():
+def test_a_bloom_filter_without_nulls_only_excludes_values():
     column = pa.array(list(range(100)), pa.int64())
     data = made("bloom-filter", "BIGINT", column, items="100", fpp="0.001")
     assert asked({"bloom-filter": data}, "BIGINT", column, col("c") == 7) is None

@@ -64,5 +64,5 @@ def test_floats_have_a_digit_too_many_where_java_has(value, text):
 
 
 @pytest.mark.parametrize("value", [2.0**power for power in range(-60, 60)] + [0.1 * n for n in range(1, 60)])
-def test_a_text_reads_back_as_the_same_number(value):
+def test_a_string_parses_to_the_same_number(value):
     assert float(java_float(value, single=False)) == value

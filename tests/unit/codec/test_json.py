@@ -132,7 +132,7 @@ def test_a_null_comment_is_none_and_options_of_other_kinds_become_text():
         changed(fields=[{"id": 0, "name": "a", "type": "INT"}, {"id": 1, "name": "a", "type": "INT"}]),
     ],
 )
-def test_bytes_that_are_no_schema_are_corruption_with_the_path(data):
+def test_bytes_that_are_not_a_schema_raise_corruption_with_the_path(data):
     with pytest.raises(CorruptionError) as caught:
         schema_from_json(data, "dir/schema-0")
     assert caught.value.path == "dir/schema-0"

@@ -72,7 +72,7 @@ def test_specs_choose_by_the_keys_that_they_name(specs, places):
         ({"p": [1]}, r"p=\[1\] does not fit"),
     ],
 )
-def test_what_no_partition_can_have_is_refused(spec, words):
+def test_impossible_partition_values_are_refused(spec, words):
     with pytest.raises(UsageError, match=words):
         PartitionChoice.of_specs(SCHEMA, [{"p": 1}, spec])
 
@@ -92,7 +92,7 @@ def test_a_list_and_a_condition_have_to_hold_both():
 
 
 @pytest.mark.parametrize("given", [(), [], {}, "p", 5, {"p": 1}, [{}], ["p"]])
-def test_what_is_no_list_of_partitions_is_refused_by_the_verb(given):
+def test_the_verb_refuses_arguments_that_are_not_lists_of_partitions(given):
     with pytest.raises(UsageError, match=r"rescale takes a list of at least one partition"):
         choice_of(SCHEMA, "rescale", given)
 

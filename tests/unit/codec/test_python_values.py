@@ -29,14 +29,14 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("values", "kind"), [*USUAL, *OTHERS], ids=str)
-def test_values_become_what_arrow_makes_of_them(values, kind):
+def test_values_convert_as_arrow_converts_them(values, kind):
     found = python_array(values, kind)
     found.validate(full=True)
     assert str(found) == str(pa.array(values, kind)) and found.type == kind
 
 
 @pytest.mark.parametrize(("value", "kind"), [(2**31, pa.int32()), ("x", pa.int64()), ("\ud800", pa.string())])
-def test_what_a_type_cannot_hold_is_an_error(value, kind):
+def test_values_outside_a_type_raise_an_error(value, kind):
     with pytest.raises((OverflowError, ValueError, TypeError, pa.ArrowException)):
         python_array([value], kind)
 

@@ -50,7 +50,7 @@ def test_rows_are_as_large_as_arrow_says_slices_too(name, seed):
     assert row_bytes(array.slice(0, 0)) == 0
 
 
-def test_an_extension_type_is_as_large_as_what_it_stores():
+def test_an_extension_type_has_the_size_of_its_storage():
     class Tagged(pa.ExtensionType):
         def __init__(self):
             super().__init__(pa.list_(pa.map_(TEXT, TEXT)), "tests.tagged")

@@ -138,7 +138,7 @@ def test_broken_tag_is_corruption(extra):
         ((b'"nextRowId" : 0', b'"logOffsets" : {"0": "7", "1": null, "a": [1]}'), "log_offsets", {"0": 7}),
     ],
 )
-def test_numbers_and_texts_are_taken_as_java_takes_them(change, attribute, value):
+def test_numbers_and_strings_are_parsed_as_java_parses_them(change, attribute, value):
     assert change[0] in JAVA_2
     assert getattr(snapshot_from_json(JAVA_2.replace(*change), "f"), attribute) == value
 

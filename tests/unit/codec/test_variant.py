@@ -46,7 +46,7 @@ def test_json_has_the_bytes_and_the_text_that_java_gives_it(text, value, metadat
 
 
 @pytest.mark.parametrize("text", ["", "NaN", "Infinity", "[1,]", "01", "1.", ".5", "+1", "{a:1}", "'a'", '{"a":1,"a":2}', "1 2", "// 1", '"a\tb"', '{"a":}', '"\\ud800"', "nul"])
-def test_what_is_no_json_is_refused(text):
+def test_invalid_json_is_refused(text):
     with pytest.raises(SchemaError):
         variant(text)
 
@@ -59,7 +59,7 @@ def same(found, made) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_json_comes_back(seed):
+def test_json_round_trips(seed):
     rng = random.Random(seed)
     made = json_value(rng)
     found = variant(json_text(made))
@@ -70,7 +70,7 @@ def test_json_comes_back(seed):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_values_of_python_come_back(seed):
+def test_python_values_round_trip(seed):
     made = value(random.Random(seed))
     if not isinstance(made, str):
         assert same(variant(made).to_python(), made)
@@ -92,7 +92,7 @@ def test_times_and_bytes_print_as_java_prints_them():
 
 
 @pytest.mark.parametrize("wrong", [object(), {1: 2}, Decimal("NaN"), Decimal(10) ** 39, {"a": {1}}, datetime.time(1), 1j, 10**40, "\ud800", {"\ud800": 1}])
-def test_what_no_variant_holds_is_refused(wrong):
+def test_values_that_a_variant_cannot_hold_are_refused(wrong):
     with pytest.raises(SchemaError):
         variant([wrong] if isinstance(wrong, str) else wrong)
 
@@ -120,7 +120,7 @@ def test_paths_are_those_of_java(path):
 
 
 @pytest.mark.parametrize("path", ["", "a", "$a", "$.", "$..a", "$['']", "$[a]", "$[-1]", "$['it\\'s']", "$ .a", "$[", None, 7])
-def test_what_is_no_path_is_refused(path):
+def test_invalid_paths_are_refused(path):
     with pytest.raises(UsageError, match="path"):
         parse_path(path)
 
@@ -144,7 +144,7 @@ def test_casts_are_those_of_java(text, kind, expected):
 
 
 @pytest.mark.parametrize(("text", "kind"), [('"x"', "INT"), ("1.5", "BOOLEAN"), ("[]", "INT"), ("{}", "ARRAY<INT>"), ("1", "ROW<a INT>"), ("true", "DATE"), ("[1]", "VARCHAR(3)"), ('["x"]', "ARRAY<INT>")])
-def test_what_cannot_be_cast_is_refused_or_null(text, kind):
+def test_failed_casts_are_refused_or_give_null(text, kind):
     with pytest.raises(SchemaError, match="cannot be"):
         variant(text).get("$", kind)
     assert variant(text).get("$", kind, or_null=True) in (None, [None])
@@ -187,7 +187,7 @@ def test_damaged_bytes_end_in_an_error_of_ours_or_a_value(seed):
                 assert isinstance(error, (CorruptionError, SchemaError))
 
 
-def test_parts_that_lie_over_one_another_do_not_multiply():
+def test_overlapping_parts_do_not_multiply_the_size():
     level = b"\x00"
     for _ in range(20):  # arrays of 200 parts, all of which are the same one
         offsets = b"\0\0\0\0" * 200 + len(level).to_bytes(4, "little")

@@ -6,7 +6,7 @@ from paimon_py.commit.changes import Edit
 from paimon_py.commit.compaction_fit import foreign_files
 from paimon_py.commit.conflicts import (
     Conflict,
-    Placed,
+    LevelFile,
     apply,
     bucket_count_conflict,
     level_conflict,
@@ -66,7 +66,7 @@ def test_bucket_counts_of_a_partition_must_agree():
 
 
 def test_levels_above_zero_must_not_overlap():
-    low, high = Placed(b"", 0, 1, "low", 0, 4), Placed(b"", 0, 1, "high", 5, 9)
+    low, high = LevelFile(b"", 0, 1, "low", 0, 4), LevelFile(b"", 0, 1, "high", 5, 9)
     assert level_conflict([high, low]) is None
     touching = msgspec.structs.replace(high, name="touching", min_rank=4)
     assert "low and touching" in level_conflict([touching, low]).reason

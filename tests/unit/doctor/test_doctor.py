@@ -14,7 +14,7 @@ from unit.public import QUICK
 
 from paimon_py import Catalog, Finding, RemoveOption, SetOption, SnapshotExpiredError
 from paimon_py.doctor.checks import examine
-from paimon_py.doctor.facts import Broken, Commit, Facts, Following, Holder, ManifestFacts
+from paimon_py.doctor.facts import Broken, Commit, ConsumerBacklog, Facts, FileHolder, ManifestFacts
 from paimon_py.doctor.gather import gather
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.consumers import Consumer
@@ -377,7 +377,7 @@ def test_entries_of_deleted_files_are_found(facts):
 
 
 def test_snapshots_that_retain_less_than_a_file_or_the_live_bytes_are_healthy(facts):
-    held = (Holder("snapshot", "1", 100 << 20), Holder("tag", "a", 300 << 20), Holder("tag", "b", 400 << 20))
+    held = (FileHolder("snapshot", "1", 100 << 20), FileHolder("tag", "a", 300 << 20), FileHolder("tag", "b", 400 << 20))
     found = examine(changed(facts, holders=held))
     assert [(one.code, one.figure, len(one.places)) for one in found] == [("tags-hold-much", 400 << 20, 2)]
     assert examine(changed(facts, holders=held, live_bytes=500 << 20)) == []
@@ -422,7 +422,7 @@ def test_invalid_options_stored_by_others_are_findings_and_not_errors(catalog, o
 
 
 def test_consumers_that_never_expire_are_named(facts):
-    followed = changed(facts, followers=(Following("c", 0),))
+    followed = changed(facts, followers=(ConsumerBacklog("c", 0),))
     assert [one.option for one in examine(followed)] == ["consumer.expiration-time"]
     assert examine(changed(followed, options={"consumer.expiration-time": "7 d"})) == []
 

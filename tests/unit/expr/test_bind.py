@@ -167,7 +167,7 @@ def test_columns_get_ids_and_types_along_the_path():
     [
         (col("Int") == 1, "did you mean 'int'"),
         (col("doubel") == 1, "did you mean 'double'"),
-        (col("zzz") == 1, "there are: flag, tiny"),
+        (col("zzz") == 1, "the columns are flag, tiny"),
         (col("row.x") == 1, r'col\(\["row", "x"\]\)'),
         (col("row", "z") == 1, "no field 'z' in row"),
         (col("int", "x") == 1, "not a ROW"),

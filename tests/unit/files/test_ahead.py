@@ -41,15 +41,15 @@ class Files:
         return None
 
 
-def foreseen(count, size=10, pool=None, **faults):
+def announced(count, size=10, pool=None, **faults):
     store = Files({f"memory://x/{number}": bytes([number % 256]) * size for number in range(count)}, **faults)
     files = FilePrefetcher(store, Env(pool=pool or Eager()))
-    files.foresee((path, len(data)) for path, data in store.files.items())
+    files.announce((path, len(data)) for path, data in store.files.items())
     return store, files
 
 
 def test_the_next_files_are_fetched_when_half_of_the_others_are_opened():
-    store, files = foreseen(200)
+    store, files = announced(200)
     known = []
     for path in store.files:
         files.open_read(path)
@@ -63,7 +63,7 @@ def test_the_next_files_are_fetched_when_half_of_the_others_are_opened():
 
 def test_memory_of_files_that_wait_is_bounded(monkeypatch):
     monkeypatch.setattr(ahead, "_WINDOW_BYTES", 1000)
-    store, files = foreseen(100, size=90)
+    store, files = announced(100, size=90)
     for number, path in enumerate(store.files):
         files.open_read(path)
         assert len(store.gotten) - number - 1 <= 11
@@ -75,7 +75,7 @@ def test_files_are_the_same_in_whatever_order_they_are_opened(pool, seed, monkey
     dice = random.Random(seed)
     monkeypatch.setattr(ahead, "_WINDOW_BYTES", dice.choice([100, 1000, 1 << 20]))
     failing = {f"memory://x/{number}" for number in dice.sample(range(150), 10)}
-    store, files = foreseen(150, pool=pool, failing=failing)
+    store, files = announced(150, pool=pool, failing=failing)
     paths = list(store.files)
     if seed:
         dice.shuffle(paths)
@@ -87,7 +87,7 @@ def test_files_are_the_same_in_whatever_order_they_are_opened(pool, seed, monkey
 
 
 def test_whoever_opens_few_files_fetches_one_window():
-    store, files = foreseen(200)
+    store, files = announced(200)
     for path in list(store.files)[:5]:
         files.open_read(path)
     assert len(store.gotten) == 64

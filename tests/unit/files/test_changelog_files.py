@@ -3,7 +3,7 @@ from unit.files.build import FixedIds, batch, read, schema, write
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.files.layout import changelog_layout, file_layout
-from paimon_py.files.naming import NamesAgain
+from paimon_py.files.naming import ReplacementNames
 from paimon_py.spec.data_file import FileSource
 from paimon_py.storage.memory_store import MemoryStore
 
@@ -74,4 +74,4 @@ def test_changelog_files_have_no_indexes_and_do_not_end_at_a_number_of_rows():
 
 
 def test_a_changelog_file_written_again_is_named_after_the_first():
-    assert NamesAgain("changelog-u-0.orc", FixedIds()).changelog("orc", "zstd").startswith("changelog-u-0-r")
+    assert ReplacementNames("changelog-u-0.orc", FixedIds()).changelog("orc", "zstd").startswith("changelog-u-0-r")

@@ -84,16 +84,16 @@ def test_what_was_fetched_is_read_without_another_request():
 
 
 @pytest.mark.parametrize("pool", [SerialPool(), ThreadPool()], ids=["serial", "threads"])
-def test_what_was_foreseen_is_fetched_once_and_anything_else_as_ever(pool):
+def test_announced_ranges_are_fetched_once_and_others_as_usual(pool):
     data = bytes(range(256)) * 40_000
     asked = Asked(data)
     file = RangedFile("memory://x/f", len(data), asked, Env(pool=pool))
-    file.foresee([(1000, 500), (5_000_000, 500)])
+    file.announce([(1000, 500), (5_000_000, 500)])
     file.fetch([(1000, 500), (5_000_000, 500)])
     assert sorted(asked.calls) == [(1000, 1500), (5_000_000, 5_000_500)]
     file.seek(5_000_100)
     assert file.read(400) == data[5_000_100:5_000_500]
-    file.foresee([(0, 10)])
+    file.announce([(0, 10)])
     file.fetch([(2000, 10)])
     file.seek(2000)
     assert file.read(10) == data[2000:2010]
@@ -105,10 +105,10 @@ def test_what_fails_ahead_fails_when_it_is_wanted(pool):
         raise OSError(f"no bytes {start} to {stop}")
 
     file = RangedFile("memory://x/f", 100, failing, Env(pool=pool))
-    file.foresee([(0, 10)])
+    file.announce([(0, 10)])
     with pytest.raises(OSError, match="no bytes 0 to 10"):
         file.fetch([(0, 10)])
-    file.foresee([(0, 10)])
+    file.announce([(0, 10)])
     file.close()
 
 

@@ -93,7 +93,7 @@ def test_all_databases_of_the_option_get_an_entry(stub):
     assert entry(stub, made, "e.u") == entry(stub, made, "f.u") == (2, [[1, "a"], [2, "a"]])
 
 
-def test_a_rollback_sets_the_entry_back_and_a_tag_leaves_it(stub):
+def test_a_rollback_resets_the_entry_and_a_tag_does_not_change_it(stub):
     made = world(stub)
     for number in (1, 2, 3):
         made.table.write_arrow(data(number))
@@ -151,7 +151,7 @@ def test_a_call_that_fails_fails_no_commit_and_the_next_commit_heals(fault, is_f
             stub.close()
 
 
-def test_a_metastore_that_is_away_is_told_and_publish_iceberg_raises(stub):
+def test_an_unreachable_metastore_gives_a_warning_and_publish_iceberg_raises(stub):
     made = world(stub)
     made.table.write_arrow(data(1))
     stub.close()

@@ -50,7 +50,7 @@ def test_nothing_is_done_where_the_option_is_off():
         world.table.publish_iceberg()
 
 
-def test_metadata_for_a_hadoop_catalog_lie_beside_the_databases():
+def test_metadata_for_a_hadoop_catalog_is_stored_beside_the_databases():
     world = World(**{"metadata.iceberg.storage": "hadoop-catalog"})
     world.table.write_arrow(data(1))
     assert seen(world.store, "/w/iceberg/d/t/metadata") == (1, [[1, "a"]])
@@ -100,7 +100,7 @@ def test_columns_are_found_by_id_after_the_schema_changed():
     assert rows(world.store, value) == [[1, "a", None], [2, "b", 7]]
 
 
-def test_a_table_with_keys_shows_what_the_last_full_compaction_left():
+def test_a_table_with_keys_shows_the_state_of_the_last_full_compaction():
     world = World(key=["k"])
     world.table.write_arrow(data(1, 2))
     world.table.write_arrow(data(2, v="b"))
@@ -145,7 +145,7 @@ def test_hidden_vectors_and_decimal_partitions_are_warned_of():
         (Schema([("s", "ARRAY<TIMESTAMP(1)>")]), {}, r"TIMESTAMP\(1\)"),
     ],
 )
-def test_what_cannot_be_said_is_refused_by_name_when_the_table_is_made(columns, options, words):
+def test_types_that_iceberg_lacks_are_refused_when_the_table_is_created(columns, options, words):
     with pytest.raises(UnsupportedError, match=words):
         World(columns, **options)
 
@@ -232,7 +232,7 @@ def test_many_small_manifests_are_merged():
 # -- histories -------------------------------------------------------------------------------------------------------
 
 
-def test_a_rollback_is_seen_at_once_and_keeps_the_history():
+def test_a_rollback_is_published_immediately_and_keeps_the_history():
     world = World()
     for number in range(1, 5):
         world.table.write_arrow(data(number))
@@ -246,7 +246,7 @@ def test_a_rollback_is_seen_at_once_and_keeps_the_history():
     assert metadata(world.store, DIRECTORY)["table-uuid"] == uuid
 
 
-def test_a_rollback_of_a_table_with_keys_shows_what_was_seen_then():
+def test_a_rollback_of_a_table_with_keys_shows_the_version_of_that_time():
     world = World(key=["k"])
     world.table.write_arrow(data(1, 2))
     world.table.compact(full=True)
@@ -256,7 +256,7 @@ def test_a_rollback_of_a_table_with_keys_shows_what_was_seen_then():
     assert seen(world.store, DIRECTORY) == (3, [[1, "a"], [2, "a"]])
 
 
-def test_a_rollback_that_others_made_is_noticed_by_the_next_commit():
+def test_the_next_commit_notices_a_rollback_by_others():
     world = World()
     for number in range(1, 5):
         world.table.write_arrow(data(number))
@@ -281,7 +281,7 @@ def test_a_fast_forward_is_seen():
     assert seen(world.store, DIRECTORY) == (2, [[1, "a"], [2, "a"]])
 
 
-def test_what_another_iceberg_writer_wrote_is_replaced_and_told():
+def test_metadata_of_another_iceberg_writer_is_replaced_with_a_warning():
     world = World()
     world.table.write_arrow(data(1))
     value = metadata(world.store, DIRECTORY)
@@ -295,7 +295,7 @@ def test_what_another_iceberg_writer_wrote_is_replaced_and_told():
     assert metadata(world.store, DIRECTORY)["table-uuid"] == value["table-uuid"]
 
 
-def test_commits_without_the_option_are_made_good():
+def test_the_next_publication_includes_commits_made_without_the_option():
     for key in ([], ["k"]):
         world = World(key=key)
         world.table.write_arrow(data(1))
@@ -309,7 +309,7 @@ def test_commits_without_the_option_are_made_good():
         assert rows(world.store, metadata(world.store, DIRECTORY))[:2] == [[1, "a"], [2, "a"]]
 
 
-def test_a_broken_or_missing_base_is_made_anew():
+def test_a_broken_or_missing_base_is_rebuilt():
     for damage in ("list", "manifest", "version"):
         world = World()
         world.table.write_arrow(data(1))
@@ -325,7 +325,7 @@ def test_a_broken_or_missing_base_is_made_anew():
         assert world.table.iceberg().problems == ()
 
 
-def test_publishing_anew_makes_good_for_everything_and_keeps_the_uuid():
+def test_publishing_again_repairs_everything_and_keeps_the_uuid():
     world = World(key=["k"])
     world.table.write_arrow(data(1, 2))
     world.table.compact(full=True)
@@ -340,7 +340,7 @@ def test_publishing_anew_makes_good_for_everything_and_keeps_the_uuid():
     assert seen(world.store, DIRECTORY) == (5, stored(world.table))
 
 
-def test_what_a_dropped_table_left_does_not_matter():
+def test_remains_of_a_dropped_table_are_ignored():
     world = World(**{"metadata.iceberg.storage": "hadoop-catalog"})
     directory = "/w/iceberg/d/t/metadata"
     for number in range(3):
@@ -373,7 +373,7 @@ def test_a_failed_publication_is_a_warning_and_the_next_commit_heals(monkeypatch
     assert seen(world.store, DIRECTORY) == (3, [[1, "a"], [2, "a"], [3, "a"]])
 
 
-def test_a_repeated_commit_makes_good_for_the_publication():
+def test_a_repeated_commit_repeats_the_publication():
     world = World()
     world.table.write_arrow(data(1), user="u", identifier=1)
     for name in names(world):
@@ -383,7 +383,7 @@ def test_a_repeated_commit_makes_good_for_the_publication():
     assert seen(world.store, DIRECTORY) == (1, [[1, "a"]])
 
 
-def test_a_rollback_to_a_version_whose_files_went_is_made_anew():
+def test_a_rollback_to_a_version_without_files_rebuilds_it():
     world = World(**{"metadata.iceberg.delete-after-commit.enabled": "false"})
     for number in (1, 2, 3):
         world.table.write_arrow(data(number))
@@ -466,7 +466,7 @@ def overtake(monkeypatch, other, *, dies=False):
     monkeypatch.setattr(MemoryStore, "put", overtaken)
 
 
-def test_a_late_publisher_that_set_the_hint_back_corrects_it(monkeypatch):
+def test_a_late_publisher_that_lowered_the_hint_corrects_it(monkeypatch):
     world = World()
     world.table.write_arrow(data(1))
     overtake(monkeypatch, world.opened())
@@ -475,7 +475,7 @@ def test_a_late_publisher_that_set_the_hint_back_corrects_it(monkeypatch):
 
 
 @pytest.mark.parametrize("heal", ["commit", "publish"])
-def test_a_hint_that_a_dead_publisher_set_back_is_corrected_by_the_next_publication(monkeypatch, heal):
+def test_the_next_publication_corrects_a_hint_that_a_dead_publisher_lowered(monkeypatch, heal):
     world = World()
     world.table.write_arrow(data(1))
     overtake(monkeypatch, world.opened(), dies=True)
@@ -491,7 +491,7 @@ def test_a_hint_that_a_dead_publisher_set_back_is_corrected_by_the_next_publicat
     assert [one["snapshot-id"] for one in metadata(world.store, DIRECTORY)["snapshots"]][-1] == latest
 
 
-def test_rows_that_lag_and_metadata_made_anew_hide_are_told():
+def test_rows_that_readers_do_not_see_yet_are_reported():
     world = World(key=["k"])
     world.table.write_arrow(data(1))
     world.table.compact(full=True)
@@ -505,7 +505,7 @@ def test_rows_that_lag_and_metadata_made_anew_hide_are_told():
     assert "full=True" in world.table.iceberg().not_seen[0]
 
 
-def test_a_renamed_table_is_published_anew_at_its_new_place():
+def test_a_renamed_table_is_published_at_its_new_path():
     world = World()
     world.table.write_arrow(data(1))
     uuid = metadata(world.store, DIRECTORY)["table-uuid"]

@@ -75,7 +75,7 @@ def test_new_schemas_get_the_ids_of_the_server_and_options_alone_make_none(serve
     assert value["current-schema-id"] == 1
 
 
-def test_tags_are_refs_and_what_expires_goes(server):
+def test_tags_are_refs_and_expired_snapshots_are_removed(server):
     made = world(server, **{"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2"})
     for number in (1, 2, 3):
         made.table.write_arrow(data(number))
@@ -86,7 +86,7 @@ def test_tags_are_refs_and_what_expires_goes(server):
     assert [one["snapshot-id"] for one in server.tables["d", "t"]["snapshots"]] == [2, 3]
 
 
-def test_a_rollback_is_followed_and_so_is_what_comes_after(server):
+def test_a_rollback_and_the_following_commits_are_published(server):
     made = world(server)
     for number in (1, 2, 3):
         made.table.write_arrow(data(number))
@@ -99,7 +99,7 @@ def test_a_rollback_is_followed_and_so_is_what_comes_after(server):
     assert seen(server, made.store) == (4, stored(made.table))
 
 
-def test_a_server_that_is_away_fails_no_commit_and_the_next_commit_tells_it_all(server):
+def test_an_unreachable_server_fails_no_commit_and_the_next_one_publishes_everything(server):
     made = world(server)
     made.table.write_arrow(data(1))
     server.faults = dict.fromkeys(range(len(server.requests), len(server.requests) + 40), "unsent")
@@ -170,7 +170,7 @@ def test_a_table_that_is_created_again_replaces_the_one_before(server):
     assert seen(server, made.store) == (1, [[50, "a"]])
 
 
-def test_metadata_that_were_deleted_are_made_again_and_told(server):
+def test_deleted_metadata_is_rebuilt_with_a_warning(server):
     made = world(server)
     made.table.write_arrow(data(1))
     made.table.write_arrow(data(2))
@@ -180,7 +180,7 @@ def test_metadata_that_were_deleted_are_made_again_and_told(server):
     assert seen(server, made.store) == (3, stored(made.table))
 
 
-def test_a_publisher_who_is_late_looks_again(server):
+def test_a_late_publisher_reads_the_table_again(server):
     made = world(server)
     made.table.write_arrow(data(1))
     other = made.opened()
@@ -264,7 +264,7 @@ def test_the_process_ends_at_every_call_and_the_next_commit_heals(server, verb):
     assert for_each_fault(before.copy, run, check) > 20
 
 
-def test_the_state_and_the_doctor_say_what_the_catalog_shows(server):
+def test_the_state_and_the_doctor_report_what_the_catalog_shows(server):
     made = world(server)
     made.table.write_arrow(data(1))
     assert (made.table.iceberg().catalog_id, made.table.iceberg().problems) == (1, ())
@@ -280,7 +280,7 @@ def test_the_state_and_the_doctor_say_what_the_catalog_shows(server):
     assert made.table.doctor() == []
 
 
-def test_the_doctor_says_what_iceberg_readers_do_not_see_and_that_they_are_late():
+def test_the_doctor_reports_hidden_rows_and_lag_of_iceberg_readers():
     keyed = World(key=["k"])
     keyed.table.write_arrow(data(1))
     keyed.table.write_arrow(data(2))
@@ -299,7 +299,7 @@ def test_the_doctor_says_what_iceberg_readers_do_not_see_and_that_they_are_late(
     assert [one.code for one in late.table.doctor()] == ["iceberg-metadata-wrong"]
 
 
-def test_a_credential_is_changed_into_a_token_and_never_shown(server):
+def test_a_credential_is_exchanged_for_a_token_and_never_shown(server):
     server.token = "tok-1234"
     made = world(server, **{"metadata.iceberg.rest.credential": "me:secret-99"})
     assert made.table.write_arrow(data(1)).warnings == ()
@@ -314,7 +314,7 @@ def test_a_credential_is_changed_into_a_token_and_never_shown(server):
     assert "wrong-token" not in str(told[0].message)
 
 
-def test_what_cannot_be_reached_is_refused_when_the_table_is_made():
+def test_unreachable_catalogs_are_refused_when_the_table_is_created():
     with pytest.raises(OptionError, match=r"metadata\.iceberg\.rest\.uri"):
         World(**{"metadata.iceberg.storage": "rest-catalog"})
     with pytest.raises(OptionError, match=r"metadata\.iceberg\.uri"):

@@ -81,7 +81,7 @@ def test_bounds_have_the_binary_form(kind, value, raw):
     assert encode_bound(parse_type(kind), value) == raw
 
 
-def test_bounds_of_a_file_leave_out_what_is_not_known_and_nan():
+def test_bounds_of_a_file_omit_unknown_bounds_and_nan():
     table = schema(("a", "INT"), ("b", "DOUBLE"), ("c", "STRING"), ("d", "DECIMAL(9, 2)"))
     types = [field.type for field in table.fields]
     columns = [pa.int32(), pa.float64(), pa.string(), pa.decimal128(9, 2)]
@@ -122,7 +122,7 @@ def test_row_ids_go_on_from_manifest_to_manifest():
     assert with_row_ids(deletes, entries) == entries
 
 
-def test_files_are_read_as_they_were_written_and_say_what_iceberg_asks_for():
+def test_files_round_trip_and_contain_what_iceberg_requires():
     table = schema(("p", "DATE"), ("größe", "INT NOT NULL"), partition_keys=("p", "größe"), **{"metadata.iceberg.format-version": "3", "metadata.iceberg.manifest-compression": "null"})
     options = iceberg_options(table)
     entries = [IcebergEntry.new(file(partition=(3, 1), null_counts={0: 1}, lower_bounds={0: b"a"}, upper_bounds={}), 5)]
@@ -161,7 +161,7 @@ def test_names_that_avro_does_not_know_are_escaped_as_iceberg_does():
     assert b"added_data_files_count" in list_schema(2, True) and b"first_row_id" not in list_schema(2, False)
 
 
-def test_paths_are_the_same_whatever_their_scheme():
+def test_paths_are_compared_without_their_scheme():
     assert plain_path("s3a://b/x") == plain_path("s3://b/x")
     assert plain_path("file:/w/x") == plain_path("file:///w/x") == plain_path("/w/x") == "/w/x"
     assert plain_path("/w/a:b/x") == "/w/a:b/x"
@@ -181,7 +181,7 @@ def test_snapshots_expire_by_number_and_age_from_the_oldest_on():
         assert fallen_versions([2, 3, 4, 5], number, msgspec.structs.replace(kept, deletes_old=False)) == old[-1:]
 
 
-def test_vectors_lie_in_a_puffin_file():
+def test_vectors_are_stored_in_a_puffin_file():
     data, offsets = puffin_bytes([VectorBlob("/a", 2, b"xyz"), VectorBlob("/b", 1, b"q")])
     assert offsets == [4, 7] and data[:4] == data[-4:] == b"PFA1"
     size = int.from_bytes(data[-12:-8], "little")

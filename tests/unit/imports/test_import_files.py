@@ -418,7 +418,7 @@ def test_columns_with_one_name_are_refused(catalog, tmp_path):
     write_parquet(tmp_path / "lake" / "b.parquet", pa.table({"r": inside}))
     for copy in (False, True):
         reasons = [each.reason for each in catalog.import_files("d.t", tmp_path / "lake", copy=copy, dry_run=True).misfits]
-        assert [reason.rpartition(" name ")[2] for reason in reasons] == ["['k'] more than once; leave one", "['x'] more than once; leave one"]
+        assert [reason.rpartition(" name ")[2] for reason in reasons] == ["['k'] more than once; keep one", "['x'] more than once; keep one"]
 
 
 def test_a_table_that_references_a_single_file_is_read(catalog, lake, tmp_path):

@@ -249,7 +249,7 @@ SEEDS = [*range(2), *(pytest.param(seed, marks=pytest.mark.full) for seed in ran
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("function", "kind", "options", "rules", "actions"), CASES)
-def test_groups_come_to_what_the_rules_say_row_by_row(function, kind, options, rules, actions, seed):
+def test_groups_give_the_same_result_as_the_rules_row_by_row(function, kind, options, rules, actions, seed):
     rng = random.Random(f"{function} {kind} {options} {seed}")
     schema = schema_of(kind, function, **options)
     make = NESTED_VALUES.get(kind) or VALUES[kind]
@@ -346,7 +346,7 @@ def test_floats_of_long_groups_are_rounded_step_by_step(kind, function):
 
 
 @pytest.mark.parametrize("function", ["min", "max", "first_value", "first_non_null_value"])
-def test_functions_that_cannot_take_back_name_column_function_and_way_out(function):
+def test_functions_without_retraction_name_the_column_the_function_and_a_fix(function):
     with pytest.raises(SchemaError, match=rf"{function} of column 'c'.*'fields.c.ignore-retract' = 'true'") as caught:
         one_group([1, 2], [ADD, RETRACT], "INT", function)
     assert caught.value.fields == ("c",)

@@ -79,7 +79,7 @@ def by_the_rules(columns, kinds, order, starts, remove):
 @pytest.mark.parametrize("remove", [False, True])
 @pytest.mark.parametrize("kinds", [[INSERT], [INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE], None])
 @pytest.mark.parametrize("longest", [1, 2, 6])
-def test_keys_come_to_what_the_rules_say(remove, kinds, longest):
+def test_keys_merge_as_the_rules_define(remove, kinds, longest):
     rng = random.Random(f"{remove} {kinds} {longest}")
     schema = schema_of(**{"aggregation.remove-record-on-delete": str(remove).lower()})
     for _ in range(10):
@@ -104,7 +104,7 @@ def test_keys_come_to_what_the_rules_say(remove, kinds, longest):
         assert rows == [row for row, end in zip(order, [*starts[1:], True], strict=True) if end]
 
 
-def test_columns_that_keep_their_newest_value_are_not_made_anew():
+def test_columns_that_keep_their_newest_value_are_not_rebuilt():
     schema = schema_of()
     columns = {
         "id": pa.array([1, 1, 2]),
@@ -118,7 +118,7 @@ def test_columns_that_keep_their_newest_value_are_not_made_anew():
     assert made.columns["e"].to_pylist() == [1.0, 2.0]
 
 
-def test_a_delete_that_becomes_the_record_must_have_what_is_not_null():
+def test_a_delete_that_becomes_the_record_needs_values_for_not_null_columns():
     schema = schema_of(**{"aggregation.remove-record-on-delete": "true"})
     columns = {
         "q": pa.chunked_array([pa.array([1, None], pa.int32())]),
@@ -128,5 +128,5 @@ def test_a_delete_that_becomes_the_record_must_have_what_is_not_null():
         engine_of(schema)(Groups(np.arange(2), np.array([True, False])), columns)
 
 
-def test_nothing_but_what_is_wanted_is_read():
+def test_only_requested_columns_are_read():
     assert engine_of(schema_of()).inputs(frozenset({"a"})) == {"a"}

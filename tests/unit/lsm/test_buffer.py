@@ -26,7 +26,7 @@ def drained(buffer):
     return pa.Table.from_batches(list(buffer.drain())).to_pylist()
 
 
-def test_the_newest_version_of_a_key_stays_with_its_number_and_kind():
+def test_the_newest_version_of_a_key_keeps_its_number_and_kind():
     buffer = buffer_of(plain(), first=100)
     buffer.add(batch([3, 1], ["a", "b"]))
     buffer.add(batch([3, 2], ["c", "d"]), pa.array([3, 2], pa.int8()))

@@ -83,7 +83,7 @@ def windows(draw):
 
 @settings(deadline=None)
 @given(windows())
-def test_every_key_tells_what_java_tells(drawn):
+def test_every_key_reports_the_changes_that_java_reports(drawn):
     rows, keys, computed, merged, rules = drawn
     made = {
         (SYSTEM + NAMES)[at]: pa.array([row[at] for row in merged], TYPES[at]) for at in computed

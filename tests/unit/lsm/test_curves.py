@@ -112,7 +112,7 @@ def test_neighbours_on_the_hilbert_curve_are_neighbours_in_space():
         assert set(steps) == {1}
 
 
-def test_the_hilbert_curve_goes_through_negative_numbers_and_the_last_bit():
+def test_the_hilbert_curve_covers_negative_numbers_and_the_last_bit():
     points = list(itertools.product([-2, -1, 0, 1], repeat=2))
     found = [number(place) for place in places(hilbert([pa.array(column) for column in zip(*points)]))]
     assert len(set(found)) == 16

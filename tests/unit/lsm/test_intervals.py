@@ -68,6 +68,6 @@ def test_runs_are_ordered_by_sequence_and_their_ages_compared():
     assert (base.row_count, base.size_bytes, base.may_delete) == (10, 20, True)
 
 
-def test_an_upper_level_is_newer_when_sequence_numbers_tell_nothing():
+def test_an_upper_level_is_newer_if_sequence_numbers_do_not_decide():
     old, new = SortedRun((file("x", 1, 1, 3),)), SortedRun((file("a", 1, 1, 0),))
     assert oldest_first([new, old]) == (old, new)

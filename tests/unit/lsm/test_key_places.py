@@ -84,7 +84,7 @@ def test_every_key_has_the_place_it_got_last(kind, limit):
 
 @pytest.mark.parametrize("kind", ["two longs", "text"])
 @pytest.mark.parametrize("limit", [1 << 30, 4_000])
-def test_keys_with_the_same_hash_are_told_apart(kind, limit, monkeypatch):
+def test_keys_with_equal_hashes_are_distinguished(kind, limit, monkeypatch):
     monkeypatch.setattr(key_index, "_BLOCK_KEYS", 64)
     index = KeyPlaces(StoreSpill(MemoryStore()), limit)
     play(index, kind, 2, hashed=few_hashes, rounds=6, size=150)

@@ -110,7 +110,7 @@ class Versions:
     st.integers(1, 7),
     st.integers(1, 60),
 )
-def test_runs_that_repeat_keys_merge_as_if_every_key_were_there_at_once(keys, batch_rows, window_rows):
+def test_runs_with_repeated_keys_merge_like_one_run_of_all_versions(keys, batch_rows, window_rows):
     runs, expected, number = [], {}, 0
     for run in keys:
         rows = []
@@ -134,7 +134,7 @@ def test_keys_that_fall_are_noticed_where_they_may_repeat_too():
                 merged([source(rows, batch_rows), source([("a", 1, 9, 9, 0)])], repeats=True)
 
 
-def test_rows_come_out_without_columns_that_were_only_needed_to_merge():
+def test_output_rows_lack_columns_that_only_the_merge_needed():
     got = merged([source([("a", 1, 7, 0, 0)]), source([("a", 1, 8, 1, 2)])], columns=("v",))
     assert got == [{"v": 8}]
 

@@ -157,7 +157,7 @@ def test_columns_of_a_sequence_group_move_together(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_retracts_take_back_the_columns_of_sequence_groups(seed):
+def test_retracts_undo_the_columns_of_sequence_groups(seed):
     settings = {"groups": GROUPS, "retracts": Retracts.GROUPS}
     check(seed, [0, 0, 1, 2, 3], settings, model.PartialUpdate(NAMES, groups=GROUPS))
 
@@ -180,7 +180,7 @@ def test_a_delete_of_a_sequence_group_can_remove_the_row(seed, removing):
 @pytest.mark.parametrize("kinds", [[0], [0, 0, 1, 3]])
 @pytest.mark.parametrize("removing", [(), ("g",), ("g", "h1")])
 @pytest.mark.parametrize("ignore", [False, True])
-def test_aggregates_of_a_sequence_group_see_every_version_as_newer_older_or_taken_back(seed, kinds, removing, ignore):
+def test_aggregates_of_a_sequence_group_handle_newer_older_and_retracted_versions(seed, kinds, removing, ignore):
     functions = {"b": FUNCTIONS["sum"], "c": FUNCTIONS["last"], "s": FUNCTIONS["last"]}
     settings = {
         "groups": GROUPS,

@@ -25,7 +25,7 @@ def united(function, values, starts, ends, codes=None):
     return aggregator_of(schema, "c", function)(pa.array(values, pa.binary()), fold).to_pylist()
 
 
-def test_bitmaps_of_a_group_are_united_and_single_ones_stay_byte_by_byte():
+def test_bitmaps_of_a_group_are_merged_and_a_single_bitmap_is_unchanged():
     odd = b"no bitmap, but alone"
     one, two = BitMap([1, 2]).serialize(), BitMap([2, 70_000]).serialize()
     found = united("rbm32", [one, None, two, odd, None, None, one, two], [0, 3, 4, 6], [3, 4, 6, 8], [ADD] * 7 + [CLEAR])

@@ -121,7 +121,7 @@ def test_a_spilled_buffer_drains_like_one_in_memory(name, parts, run_bytes, bloc
     block_bytes=st.integers(1, 1000),
     max_runs=st.integers(2, 5),
 )
-def test_every_version_is_shown_before_it_is_merged(name, parts, run_bytes, block_bytes, max_runs):
+def test_every_version_is_reported_before_merging(name, parts, run_bytes, block_bytes, max_runs):
     schema, engine = ENGINES[name]
     spill = SpillSettings(run_bytes=run_bytes, block_bytes=block_bytes, max_runs=max_runs)
     spilled, whole = (
@@ -248,7 +248,7 @@ def test_compression_is_as_the_table_says_and_left_away_where_it_does_not_pay():
         SpillSettings.of(Options({"spill-compression": "snappy"}))
 
 
-def test_a_full_disk_is_an_error_of_the_store_that_says_what_helps():
+def test_a_full_disk_raises_a_storage_error_that_suggests_a_fix():
     class Full(StoreSpill):
         def create(self):
             raise OSError(errno.ENOSPC, "No space left on device")

@@ -259,7 +259,7 @@ def test_a_batch_tag_of_a_name(store, clock):
 def test_a_delay_that_is_too_long_and_a_zone_that_is_none_are_told(store, clock):
     for wrong in ({"tag.creation-delay": "1 d"}, {"sink.process-time-zone": "Mars/Base"}):
         table = created(store, clock, (), **{**BY_CLOCK, **wrong})
-        with pytest.warns(PaimonWarning, match="snapshot 1 was committed, but no tag was made: .*(tag.creation-delay|Mars/Base)"):
+        with pytest.warns(PaimonWarning, match="snapshot 1 was committed, but no tag was created: .*(tag.creation-delay|Mars/Base)"):
             table.write_arrow(rows(1))
         store.delete_tree(PATH)
 

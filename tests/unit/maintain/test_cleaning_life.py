@@ -11,7 +11,7 @@ from unit.maintain.test_remove_orphans import PATH, World, rows
 
 from paimon_py import PaimonError
 from paimon_py.env import Env, SerialPool
-from paimon_py.maintain.cleanup.references import homes
+from paimon_py.maintain.cleanup.references import branch_roots
 from paimon_py.metadata.changelogs import Changelogs
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import Snapshots
@@ -39,7 +39,7 @@ def named(root):
             return read(*given)
         return ()
 
-    for home in homes(root):
+    for home in branch_roots(root):
         snapshots, changelogs = Snapshots(root.store, home.path), Changelogs(root.store, home.path)
         states = [snapshots.get(number) for number in snapshots.ids()]
         states += [changelogs.find(number) for number in changelogs.ids()]

@@ -88,7 +88,7 @@ def test_the_reason_is_named():
     assert "consumer 'c'" in first_kept(1, 9, retention(), {"c": 4}, lambda number: 0).reason
     assert "retain_min" in first_kept(1, 9, retention(count_min=3), {}, lambda number: 0).reason
     assert "time-retained" in first_kept(1, 9, retention(older_than_millis=0), {}, lambda number: 1).reason
-    assert first_kept(1, 9, retention(), {}, lambda number: None) == FirstKept(9, "the newest 1 stay (retain_min)")
+    assert first_kept(1, 9, retention(), {}, lambda number: None) == FirstKept(9, "the newest 1 are kept (retain_min)")
 
 
 def rows(*keys, v="x"):

@@ -110,7 +110,7 @@ def test_the_error_of_an_expired_snapshot_explains_how_to_keep_one():
         snapshots.get(3)
     assert caught.value.snapshot_id == 3
     for number in (0, -1, 6):
-        with pytest.raises(SnapshotNotFoundError, match="there are 4 to 5") as missing:
+        with pytest.raises(SnapshotNotFoundError, match="it has snapshots 4 to 5") as missing:
             snapshots.get(number)
         assert not isinstance(missing.value, SnapshotExpiredError)
 

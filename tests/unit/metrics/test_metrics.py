@@ -92,7 +92,7 @@ def test_a_meter_that_fails_breaks_no_call(tmp_path, caplog):
     catalog.register_observer(Broken())
     keyed_table(catalog)
     assert [record.getMessage() for record in caplog.records if "Broken" in record.getMessage()] == [
-        "Broken failed and is told of no more calls: full"
+        "Broken failed and receives no more calls: full"
     ]
 
 

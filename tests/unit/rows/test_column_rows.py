@@ -217,9 +217,9 @@ def test_nothing_to_set_is_nothing_done(tmp_path):
 def test_unsupported_options_are_refused_by_name(tmp_path):
     table = made(tmp_path / "one", **{"deletion-vectors.enabled": "false"})
     table.write_arrow(rows(4))
-    with pytest.raises(UnsupportedError, match="deletion vectors alone"):
+    with pytest.raises(UnsupportedError, match="deleted only by deletion vectors"):
         table.delete("k = 1")
-    with pytest.raises(UnsupportedError, match="deletion vectors alone"):
+    with pytest.raises(UnsupportedError, match="deleted only by deletion vectors"):
         table.merge([{"k": 1}], on=["k"], when_matched_delete=True)
     assert table.update("k = 1", {"v": 5}).updated == 1
     for values in ({"p": "b"}, {"p": "b", "v": 1}):
@@ -481,7 +481,7 @@ def test_values_made_from_an_older_state_are_refused_where_others_set_the_same_c
     table.compact(full=True)
     table.update_rows(data, snapshot_id=read)
     before = by_id(table)
-    with pytest.raises(CommitConflictError, match=f"set column v of rows .* made from snapshot {read}"):
+    with pytest.raises(CommitConflictError, match=f"set column v of rows .* computed from snapshot {read}"):
         table.update_rows(data, snapshot_id=read)
     assert by_id(table) == before
     table.update_rows(data)
@@ -507,7 +507,7 @@ def test_values_of_any_row_of_a_file_are_refused_where_others_set_the_column_in_
     read = table.snapshot().id
     table.update("k = 4", {"v": 5})
     for row in (3, 4, 5):
-        with pytest.raises(CommitConflictError, match=f"set column v of rows .* made from snapshot {read}"):
+        with pytest.raises(CommitConflictError, match=f"set column v of rows .* computed from snapshot {read}"):
             table.update_rows(pa.table({"_ROW_ID": [row], "v": [9]}), snapshot_id=read)
     table.update_rows(pa.table({"_ROW_ID": [2], "v": [9]}), snapshot_id=read)
 

@@ -116,7 +116,7 @@ def test_a_column_of_kinds_stays_what_it_is(catalog):
         lambda: table.merge(pa.table({"k": [9], "kind": ["-D"]}), ["k"], when_not_matched_insert=True),
     ):
         before = files(table.location)
-        with pytest.raises(UsageError, match="'kind'.*holds the kinds"):
+        with pytest.raises(UsageError, match="'kind'.*contains the kinds"):
             refused()
         assert files(table.location) == before
     source = pa.table({"k": [2, 3], "v": ["B", "C"]})

@@ -11,7 +11,7 @@ from unit.public import new_catalog, reopened
 from paimon_py import AddColumn, Catalog, CommitConflictError, Schema, SchemaError, UpdateColumnDefault, UsageError
 from paimon_py.lookup.lookups import Lookups
 from paimon_py.rows.keeping import KeepingUpsert
-from paimon_py.rows.lacking import lacking_columns
+from paimon_py.rows.missing_columns import missing_columns
 
 SCHEMA = pa.schema([
     pa.field("p", pa.int32(), nullable=False), pa.field("k", pa.int64(), nullable=False), ("a", pa.int64()),
@@ -205,7 +205,7 @@ def test_only_columns_that_the_engine_does_not_keep_are_looked_up(catalog, optio
         with pytest.raises(UsageError, match="first-row"):
             table.upsert([{"p": 1, "k": 1, "a": 3}])
         return
-    found = lacking_columns(table.schema, {"p", "k", *given})
+    found = missing_columns(table.schema, {"p", "k", *given})
     assert "".join(one.field.name for one in found if one.is_copied) == copied
 
 

@@ -290,7 +290,7 @@ def test_an_update_that_the_merge_engine_would_undo_is_refused(catalog, options,
     table = catalog.create_table("d.t", schema, primary_key=["p", "k"], options={"bucket": "1", **options})
     table.write_arrow(pa.table({"p": pa.array([1], pa.int32()), "k": [1], "v": ["a"], "n": pa.array([3], pa.int32()), "g": pa.array([1], pa.int32())}))
     before = files(table.location)
-    with pytest.raises(UsageError, match=f"column '{column}' would not read"):
+    with pytest.raises(UsageError, match=f"column '{column}' would not have the value"):
         table.update("k = 1", given)
     assert files(table.location) == before
     assert values(table, "v") == {1: "a"}

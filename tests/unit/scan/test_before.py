@@ -53,7 +53,7 @@ def test_a_state_before_that_was_rolled_back_is_never_taken_for_another(table):
     table.write_arrow([{"k": 4, "v": 0}])
     assert keys(table.scan(snapshot_id=2)) == [1, 4]
     for before in (done.before, pickle.loads(pickle.dumps(done)).before):
-        with pytest.raises(SnapshotNotFoundError, match="snapshot 2 of .* is a different one now"):
+        with pytest.raises(SnapshotNotFoundError, match="snapshot 2 of .* now has other contents"):
             table.scan(snapshot_id=before).count()
 
 

@@ -15,7 +15,7 @@ from unit.public import new_catalog
 
 from paimon_py import Schema, UnsupportedError, UsageError, col
 from paimon_py.expr.foreign import ForeignColumns
-from paimon_py.expr.from_arrow import said_by
+from paimon_py.expr.from_arrow import condition_from_arrow
 from paimon_py.scan.scan import Scan
 
 polars = pytest.importorskip("polars")
@@ -264,13 +264,13 @@ def test_deep_and_unknown_expressions_have_no_claim():
     deep = pc.field("b")
     for _ in range(400):
         deep = ~deep
-    assert said_by(deep, columns).claim is None
+    assert condition_from_arrow(deep, columns).claim is None
     nothing = [pc.field("x") == 1, pc.field("a") == pc.field("a"), pc.add(pc.field("a"), 1) > 2, pc.field("a") == pa.scalar(None), pc.field("a") > 1.5]
     for expression in nothing:
-        assert said_by(expression, columns).claim is None
-    both = said_by((pc.field("a") > 1) & (pc.add(pc.field("a"), 1) > 2), columns)
+        assert condition_from_arrow(expression, columns).claim is None
+    both = condition_from_arrow((pc.field("a") > 1) & (pc.add(pc.field("a"), 1) > 2), columns)
     assert (repr(both.claim.predicate), both.claim.exact, both.columns) == ('col("a") > 1', False, {"a"})
-    assert said_by(pc.scalar(True) & (pc.scalar(3) < pc.field("a")), columns).claim.exact
+    assert condition_from_arrow(pc.scalar(True) & (pc.scalar(3) < pc.field("a")), columns).claim.exact
 
 
 @pytest.mark.parametrize("given", ["yes", "false", 2])

@@ -57,12 +57,12 @@ def test_functions_go_with_the_types_that_java_gives_them(kind):
 
 
 BAD = [
-    ("count", "INT", {}, "not an aggregate function; there are bool_and"),
+    ("count", "INT", {}, "not an aggregate function; use one of bool_and"),
     ("summ", "INT", {}, "'fields.c.aggregate-function' is 'summ'"),
     ("", "INT", {}, "not an aggregate function"),
     ("sum", "INT", {"fields.c.ignore-retract": "yes"}, "'fields.c.ignore-retract' is 'yes'"),
     ("collect", "ARRAY<INT>", {"fields.c.distinct": "1"}, "'fields.c.distinct' is '1'"),
-    ("sum", "INT", {"fields.c.ignore-retract": "true", "aggregation.remove-record-on-delete": "true"}, "does not go with"),
+    ("sum", "INT", {"fields.c.ignore-retract": "true", "aggregation.remove-record-on-delete": "true"}, "cannot be combined with"),
     ("nested_partial_update", f"ARRAY<{ROW}>", {}, "needs 'fields.c.nested-key'"),
     ("nested_update", f"ARRAY<{ROW}>", {"fields.c.nested-key": "i,zz"}, "there is no 'zz'"),
     ("nested_update", f"ARRAY<{ROW}>", {"fields.c.nested-sequence-field": "i"}, "needs 'fields.c.nested-key'"),

@@ -88,7 +88,7 @@ def test_defaults_however_they_are_written_are_not_idle(name, text):
 def test_idle_options_come_with_what_does_not_happen():
     options = {"metastore.partitioned-table": "true", "bucket": "2", "manifest-sort.enabled": "true", "strange": "x"}
     assert idle_options(options) == {
-        "metastore.partitioned-table": "no metastore is told",
+        "metastore.partitioned-table": "no metastore is notified",
         "manifest-sort.enabled": "manifests are not sorted",
     }
     for wrong in ("1 fortnight", 5):

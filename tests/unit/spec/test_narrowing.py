@@ -31,14 +31,14 @@ LOST = [
     ("DECIMAL(4, 3)", "DECIMAL(4, 2)", pa.array([D("1.456")]), D("1.46"), "rounded"),
     ("BIGINT", "DECIMAL(4, 2)", pa.array([12345]), None, "NULL"),
     ("DECIMAL(6, 1)", "TINYINT", pa.array([D("99999.9")]), -97, "wrap around"),
-    ("STRING", "VARCHAR(3)", pa.array(["abcd"]), "abc", "longer values are cut"),
-    ("BYTES", "BINARY(3)", pa.array([b"abcd"]), b"abc", "longer values are cut"),
-    ("BIGINT", "VARCHAR(3)", pa.array([12345]), "123", "longer texts are cut"),
+    ("STRING", "VARCHAR(3)", pa.array(["abcd"]), "abc", "longer values are truncated"),
+    ("BYTES", "BINARY(3)", pa.array([b"abcd"]), b"abc", "longer values are truncated"),
+    ("BIGINT", "VARCHAR(3)", pa.array([12345]), "123", "longer strings are truncated"),
     ("BIGINT", "BOOLEAN", pa.array([7]), True, "become true"),
     ("TIMESTAMP(6)", "BIGINT", pa.array([1234567], pa.timestamp("us")), 1, "whole seconds"),
-    ("TIMESTAMP(6)", "TIMESTAMP(0)", pa.array([1234567], pa.timestamp("us")), None, "below the second"),
+    ("TIMESTAMP(6)", "TIMESTAMP(0)", pa.array([1234567], pa.timestamp("us")), None, "fractions of seconds are truncated"),
     ("TIMESTAMP(6)", "DATE", pa.array([5], pa.timestamp("us")), None, "the rest"),
-    ("STRING", "INT", pa.array(["7"]), 7, "make reads fail"),
+    ("STRING", "INT", pa.array(["7"]), 7, "reads fail"),
 ]
 
 

@@ -37,7 +37,7 @@ def refused(kind, array):
     return str(caught.value)
 
 
-def test_columns_match_by_name_and_come_in_table_order():
+def test_columns_match_by_name_and_are_reordered():
     schema = schema_of({"a": "INT", "b": "STRING"})
     values, _ = aligned(schema, pa.table({"b": ["x"], "a": pa.array([1], pa.int32())}))
     assert list(values.items()) == [("a", [1]), ("b", ["x"])]
@@ -127,7 +127,7 @@ WIDER = [
 
 
 @pytest.mark.parametrize(("kind", "fits", "misfits", "row"), WIDER, ids=[f"{kind}-{at}" for at, (kind, *_) in enumerate(WIDER)])
-def test_numbers_of_wider_types_are_taken_if_every_value_fits(kind, fits, misfits, row):
+def test_numbers_of_wider_types_are_accepted_if_every_value_fits(kind, fits, misfits, row):
     assert one(kind, fits) == fits.to_pylist()
     text = refused(kind, misfits)
     assert f"(row {row} of a batch" in text and f"does not fit {kind} without loss" in text
@@ -140,7 +140,7 @@ def test_floats_of_a_wider_type_are_rounded_to_the_nearest():
     assert one("FLOAT", pa.array([0.1, float("nan")]))[0] == float(np.float32(0.1))
 
 
-def test_numbers_inside_others_are_taken_as_well():
+def test_nested_numbers_of_wider_types_are_accepted():
     assert one("ARRAY<INT>", pa.array([[1, None], None])) == [[1, None], None]
     assert "column c.element: 1099511627776 (row 2 of" in refused("ARRAY<INT>", pa.array([[1, 2], None, [1, 2**40], [2**40]]))
     schema = schema_of({"c": {"type": "ROW", "fields": [{"id": 9, "name": "x", "type": "SMALLINT"}]}})
@@ -330,7 +330,7 @@ def test_nested_problems_name_their_path():
     assert "c.value" in refused({"type": "MAP", "key": "INT", "value": "INT"}, wrong_values)
 
 
-def test_lists_come_in_every_layout():
+def test_lists_are_accepted_in_every_layout():
     kind = {"type": "ARRAY", "element": "BIGINT"}
     values = [[1, None], None, [], [3]]
     for arrow in (pa.list_(pa.int32()), pa.large_list(pa.int64()), pa.list_view(pa.int8())):
@@ -350,7 +350,7 @@ def test_not_null_elements_hidden_by_a_null_list_do_not_count():
     assert "NOT NULL" in refused({"type": "ARRAY", "element": "INT NOT NULL"}, pa.array([[None]], pa.list_(pa.int32())))
 
 
-def test_maps_come_as_maps_or_as_lists_of_pairs():
+def test_maps_are_accepted_as_maps_or_lists_of_pairs():
     kind = {"type": "MAP", "key": "STRING", "value": "BIGINT"}
     values = [[("a", 1), ("b", None)], None, []]
     assert one(kind, pa.array(values, pa.map_(pa.string(), pa.int32()))) == values
@@ -371,7 +371,7 @@ def with_kinds(kinds):
     return pa.table({"k": pa.array(range(len(kinds)), pa.int32()), "v": ["x"] * len(kinds), "_row_kind": kinds})
 
 
-def test_row_kinds_come_as_texts_or_bytes():
+def test_row_kinds_are_accepted_as_strings_or_bytes():
     kinds = ["+I", "-U", "+U", "-D"]
     for given in (pa.array(kinds), pa.array(kinds).dictionary_encode(), pa.array(kinds, pa.large_string())):
         assert aligned(keyed(), with_kinds(given))[1] == [0, 1, 2, 3]

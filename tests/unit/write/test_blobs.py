@@ -43,7 +43,7 @@ def files_of(table):
     return [(row["file_path"].rpartition(".")[2], row["record_count"], row["first_row_id"], row["write_cols"]) for row in rows]
 
 
-def test_files_lie_beside_the_rows_and_roll_by_themselves(catalog):
+def test_blob_files_are_stored_beside_the_rows_and_roll_separately(catalog):
     table = made(catalog, **{"blob.target-file-size": "300 b", "target-file-row-num": "7"})
     rows = [{"id": i, "a": None if i == 5 else bytes([i]) * (20 * i % 100), "n": "x"} for i in range(17)]
     result = table.write_arrow(rows)
@@ -120,7 +120,7 @@ def test_bytes_of_rows_that_do_not_match_are_not_read(catalog, monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_rows_are_what_a_dict_says_whatever_is_done(catalog, seed):
+def test_rows_equal_those_of_a_dict_after_random_operations(catalog, seed):
     rng = random.Random(seed)
     table = made(catalog, **{"blob.target-file-size": rng.choice(["1 mb", "60 b"]), "target-file-row-num": str(rng.choice([5, 1000])), "compaction.min.file-num": "2"})
     rows, number = {}, 0
@@ -162,7 +162,7 @@ def test_rows_are_what_a_dict_says_whatever_is_done(catalog, seed):
     assert live == {os.path.join(directory, name) for name in os.listdir(directory)} if os.path.isdir(directory) else not live
 
 
-def test_what_is_refused(catalog):
+def test_unsupported_operations_are_refused(catalog):
     for columns, options, match in (
         ({"id": "INT", "a": "ROW<b BLOB>"}, {}, "a BLOB is a column by itself"),
         ({"id": "INT", "a": "MAP<DATE, BLOB>"}, {}, "a BLOB is a column by itself"),
@@ -269,7 +269,7 @@ def test_a_column_of_blobs_can_be_added(catalog):
     assert [(row["c"], row["b"]) for row in table.to_arrow().to_pylist()] == [(b"a", None), (b"a", b"B"), (b"a", None), (None, b"new")]
 
 
-def test_a_file_that_is_gone_does_not_turn_bytes_into_null(catalog):
+def test_a_missing_file_does_not_turn_bytes_into_null(catalog):
     table = made(catalog, **{"blob.target-file-size": "1 b"})
     table.write_arrow([{"id": i, "a": b"a", "n": "x"} for i in range(3)])
     lost = sorted(row["file_path"] for row in table.system("files").scan().to_arrow().to_pylist() if row["file_path"].endswith(".blob"))[1]

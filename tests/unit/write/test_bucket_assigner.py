@@ -69,7 +69,7 @@ def test_sparse_buckets_are_filled_in_the_order_of_javas_hash_table():
     assert buckets.assign(hashes(10, 11, 12, 13, 14))[0].tolist() == [33, 1, 17, 2, 0]
 
 
-def test_full_buckets_share_what_comes_when_there_may_be_no_more():
+def test_full_buckets_share_new_keys_if_no_bucket_can_be_added():
     buckets = PartitionBuckets(AssignerSettings(target_rows=1, buckets_max=2), [])
     assert buckets.assign(hashes(5, 6))[0].tolist() == [0, 1]
     more = buckets.assign(hashes(7, 8, 5, 9))[0].tolist()

@@ -191,7 +191,7 @@ def test_a_delete_finds_its_row_in_another_partition():
     assert state(table) == {2: ("a", 2, None)}
 
 
-def test_buckets_fill_up_and_what_leaves_makes_room():
+def test_buckets_fill_up_and_moved_keys_make_room():
     table = table_on(store_with(**{"write-only": "true"}))
     table.write_arrow(rows(*((k, "a", k) for k in range(10))))
     assert [(bucket, count) for _, bucket, count, _ in places(table)] == [(0, 4), (1, 4), (2, 2)]
@@ -275,7 +275,7 @@ def test_a_table_is_written_again_when_others_were_faster_but_a_stream_cannot_be
     assert state(slow) == {1: ("b", 6, None)}
 
 
-def test_compactions_of_others_disturb_nobody():
+def test_compactions_of_others_do_not_conflict():
     store = store_with(**{"write-only": "true"})
     table_on(store, "base").write_arrow(rows((1, "a", 1)))
     table_on(store, "base2").write_arrow(rows((1, "b", 2)))
@@ -355,7 +355,7 @@ def test_a_writer_whose_changes_were_discarded_takes_no_more_rows():
     assert below(store, f"{WAREHOUSE}/db.db/t/p=a") == []
 
 
-def test_a_key_that_lies_twice_is_named():
+def test_a_key_in_two_partitions_is_named():
     store = store_with()
     table = table_on(store)
     table.write_arrow(rows((1, "a", 1)))
@@ -404,7 +404,7 @@ def test_parts_of_it_cannot(overwrite):
     assert below(store, WAREHOUSE) == before
 
 
-def test_rows_beside_others_do_not_replace_them():
+def test_rows_written_concurrently_do_not_replace_others():
     _, table = filled()
     with table.writer() as writer:
         writer.write_arrow(rows((1, "b", 10)))
@@ -439,7 +439,7 @@ def test_rows_are_deleted_updated_and_merged_where_they_are():
     assert table.update("v >= 2", {"w": 7}).updated == 2
     assert table.delete("k = 1").deleted == 1
     assert state(table) == {2: ("b", 2, 7), 3: ("c", 3, 7)}
-    with pytest.raises(UsageError, match="say where a row lies"):
+    with pytest.raises(UsageError, match="decide where a row is"):
         table.update("k = 2", {"p": "z"})
     source = pa.table({"k": [2, 5], "v": [20, 50]}, schema=pa.schema([("k", pa.int64()), ("v", pa.int64())]))
     table.merge(source, on=["k"], when_matched_update={"v": "source.v"},

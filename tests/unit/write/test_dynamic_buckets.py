@@ -74,7 +74,7 @@ def test_keys_fill_one_bucket_after_the_other_and_stay():
     assert state(table) == {(1, k): f"again{k}" for k in range(10)}
 
 
-def test_an_index_that_nobody_changed_is_not_written_again():
+def test_an_unchanged_index_is_not_rewritten():
     table = table_on(store_with(), "w")
     table.write_arrow(rows(1, range(3)))
     name = table._root.snapshots.latest().index_manifest
@@ -100,7 +100,7 @@ def indexes_without_a_snapshot(table):
     return there - named
 
 
-def test_writers_beside_each_other_leave_no_index_behind_and_go_on():
+def test_concurrent_writers_leave_no_index_behind_and_continue():
     """Round for round, both with new keys and old ones, in every order of handing over and committing."""
     for seed in range(4):
         draw, known = random.Random(seed), {}
@@ -181,7 +181,7 @@ def test_discarding_asks_the_store_for_nothing_but_to_delete(monkeypatch):
     assert set(state(table)) == {(1, 9), (1, 2), (1, 3)}
 
 
-def test_the_index_of_an_earlier_snapshot_stays_when_an_earlier_round_is_committed_late():
+def test_the_index_of_an_earlier_snapshot_is_kept_if_an_earlier_round_is_committed_late():
     store = store_with()
     table, _, first = out_of_order(store)
     before = index_of(table)
@@ -194,7 +194,7 @@ def test_the_index_of_an_earlier_snapshot_stays_when_an_earlier_round_is_committ
             assert read_hashes(OpenTable(root, table.schema), entry).size
 
 
-def test_an_overwrite_starts_the_index_of_its_partitions_anew():
+def test_an_overwrite_rebuilds_the_index_of_its_partitions():
     table = table_on(store_with(), "w")
     table.write_arrow(rows(1, range(9)))
     table.write_arrow(rows(2, range(3)))
@@ -231,7 +231,7 @@ def test_of_two_writers_with_new_keys_both_keep_their_hashes():
     assert state(second)[(1, 6)] == "later6"
 
 
-def test_known_keys_may_be_written_beside_new_ones():
+def test_known_keys_may_be_written_together_with_new_keys():
     _, second, _, changes = raced([0, 1], [5, 6, 7], [0])
     second.commit(changes)
     assert state(second)[(1, 0)] == "b0"
@@ -262,7 +262,7 @@ def test_rows_for_buckets_that_others_emptied_are_refused():
     assert state(first) == {(1, 5): "new5"}
 
 
-def test_rows_may_come_back_to_a_bucket_that_others_emptied():
+def test_rows_may_be_written_to_a_bucket_that_others_emptied():
     store = store_with()
     first, second = table_on(store, "a"), table_on(store, "b")
     first.write_arrow(rows(1, range(6)))
@@ -275,7 +275,7 @@ def test_rows_may_come_back_to_a_bucket_that_others_emptied():
     assert state(first) == {(1, 5): "again5", (1, 8): "new8"}
 
 
-def test_an_index_that_is_gone_is_made_again_from_the_keys():
+def test_a_missing_index_is_rebuilt_from_the_keys():
     store = store_with()
     table = table_on(store, "w")
     table.write_arrow(rows(1, range(10)))
@@ -344,7 +344,7 @@ def test_other_shares_are_refused_where_readers_wait_for_the_compaction_of_a_buc
     assert len(state(table)) == 40
 
 
-def test_other_shares_are_taken_where_rows_are_merged_as_they_are_read():
+def test_other_share_counts_are_accepted_if_readers_merge_rows():
     for options in ({}, {"deletion-vectors.enabled": "true", "write-only": "true"}):
         table = table_on(store_with(**options), "w")
         for count in (2, 3, 2):

@@ -21,7 +21,7 @@ def stored(tmp_path, kind, data):
     return table.to_arrow().sort_by("id")["c"]
 
 
-def test_objects_of_polars_are_taken_as_values_and_never_as_addresses(tmp_path):
+def test_polars_objects_are_written_as_values_and_not_as_addresses(tmp_path):
     polars = pytest.importorskip("polars")
     values = [uuid.UUID(int=1), None, uuid.UUID(int=3)]
     frame = polars.DataFrame({"id": [0, 1, 2], "c": polars.Series(values, dtype=polars.Object)})

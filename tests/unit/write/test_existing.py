@@ -32,7 +32,7 @@ def test_the_largest_number_of_each_bucket_counts():
     assert known.next_sequence(B, 1) == 0
 
 
-def test_bucket_counts_are_known_by_partition():
+def test_bucket_counts_are_tracked_by_partition():
     known = summarise(columns(entry(A, 0, 5, total=4), entry(B, 0, 9, total=2), entry(A, 1, 1, total=4)))
     assert known.total_buckets == {A: 4, B: 2}
 

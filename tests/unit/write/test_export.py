@@ -74,7 +74,7 @@ def test_large_tables_roll_and_empty_ones_have_a_schema(catalog, tmp_path, monke
     assert ds.dataset(tmp_path / "out").count_rows() == 3
 
 
-def test_what_is_there_is_not_touched(table, tmp_path):
+def test_existing_files_are_not_changed(table, tmp_path):
     table.export(tmp_path / "out")
     before = {path: (tmp_path / "out" / path).read_bytes() for path in files(tmp_path / "out")}
     with pytest.raises(AlreadyExistsError, match="not empty"):

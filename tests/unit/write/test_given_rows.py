@@ -83,7 +83,7 @@ def test_values_of_mappings_take_the_types_of_the_columns(wide):
         ([{"j": 1}], SchemaError, "j: int64 given"),
         ([{"i": 1}, 2], UsageError, "row 1 is 2"),
         ([{1: 1}], UsageError, "row 0 is {1: 1}"),
-        ([{}], UsageError, "none with a value"),
+        ([{}], UsageError, "none of these rows has a value"),
         ([1, 2], UsageError, "rows are mappings .*; the first item is 1"),
         (({"i": 1} for _ in range(2)), UsageError, r"list\(rows\)"),
         (iter([pa.table({"i": [1]}), pa.table({"f": [1.0]})]), UsageError, "item 1 has the columns f: double"),
@@ -95,7 +95,7 @@ def test_values_of_mappings_take_the_types_of_the_columns(wide):
         "no column", "numbers", "a generator of mappings", "two schemas", "a mapping",
     ],
 )
-def test_what_is_no_rows_is_refused_with_a_way_out(wide, rows, error, message):
+def test_input_that_is_not_rows_is_refused_with_a_hint(wide, rows, error, message):
     with pytest.raises(error, match=message):
         wide.write_arrow(rows)
     assert wide.snapshot() is None

@@ -76,7 +76,7 @@ def written(schema, rows=ROWS, store=None, settings=None):
 
 @pytest.mark.parametrize("name", ["parquet", "orc", "avro"])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_changelog_has_every_row_and_level_0_what_the_engine_makes_of_them(engine, name):
+def test_the_changelog_contains_every_row_and_level_0_the_merged_rows(engine, name):
     schema = keyed(**ENGINES[engine], **{"file.format": name})
     root, bucket = written(schema)
     assert told(root, schema, bucket) == INPUT
@@ -89,7 +89,7 @@ def test_the_changelog_has_every_row_and_level_0_what_the_engine_makes_of_them(e
     assert len(data_files(root)) == 2
 
 
-def test_versions_of_a_key_come_in_the_order_of_the_sequence_field():
+def test_versions_of_a_key_are_ordered_by_the_sequence_field():
     schema = keyed(**{"sequence.field": "v"})
     root, bucket = written(schema)
     assert [row[:2] for row in told(root, schema, bucket)] == [(1, 3), (1, 1), (2, 2), (2, 0), (3, 4)]
@@ -101,7 +101,7 @@ def test_rows_that_are_dropped_before_they_are_written_are_in_no_changelog():
     assert [row[0] for row in told(root, schema, bucket)] == [1, 2, 2, 3]
 
 
-def test_every_flush_has_its_changelog_whatever_made_it():
+def test_every_flush_writes_its_changelog():
     schema = keyed(**{"write-buffer-size": "1 mb", "write-buffer-spillable": "false"})
     root, bucket = written(schema, MANY)
     assert len(bucket.written.changelog) == len(bucket.written.added) > 1
@@ -111,7 +111,7 @@ def test_every_flush_has_its_changelog_whatever_made_it():
         assert (file.max_sequence, file.min_key, file.max_key) == (log.max_sequence, log.min_key, log.max_key)
 
 
-def test_rows_that_went_by_way_of_the_disk_give_one_changelog():
+def test_spilled_rows_give_one_changelog():
     schema = keyed(**{"write-buffer-size": "1 mb"})
     root, bucket = written(schema, MANY)
     assert [file.row_count for file in bucket.written.added] == [1000]
@@ -119,7 +119,7 @@ def test_rows_that_went_by_way_of_the_disk_give_one_changelog():
     assert [row[:2] for row in log] == [(k, k + 1000 * at) for k in range(1000) for at in range(60)]
 
 
-def test_a_key_with_more_versions_than_a_window_is_told_in_order_and_kept_once():
+def test_a_key_with_more_versions_than_a_window_is_logged_in_order_and_stored_once():
     schema = keyed(**{"write-buffer-size": "1 mb"})
     hot = pa.concat_tables([pa.table({"k": pa.array([7] * 20_000 + [9], pa.int32()), "s": ["x"] * 20_001})] * 9)
     root, bucket = written(schema, hot)
@@ -147,7 +147,7 @@ def test_a_flush_that_fails_leaves_neither_of_its_files(fail_at):
     assert data_files(root) == []
 
 
-def test_what_is_given_up_goes_with_its_changelog():
+def test_discarded_files_are_deleted_with_their_changelog():
     schema = keyed()
     root = root_of(schema)
     writer = Writer(OpenTable(root, schema))

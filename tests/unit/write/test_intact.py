@@ -69,7 +69,7 @@ def catalog(tmp_path):
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("what", BROKEN)
-def test_what_is_no_value_of_its_type_is_refused(catalog, what, door):
+def test_values_outside_their_type_are_refused(catalog, what, door):
     kind, values = BROKEN[what]
     more, write = DOORS[door]
     table = catalog.create_table("db.t", Schema([("k", "INT NOT NULL"), ("c", kind)]), **more)
@@ -87,7 +87,7 @@ def test_the_row_is_named(catalog):
         table.write_arrow(pa.table({"c": pa.chunked_array([good, TEXTS])}))
 
 
-def test_what_lies_below_null_does_not_count(catalog):
+def test_values_below_null_do_not_count(catalog):
     table = catalog.create_table("db.t", Schema([("c", row("TIME(3)"))]))
     table.write_arrow(pa.table({"c": pa.StructArray.from_arrays([LATE], names=["x"], mask=pa.array([False, True, True]))}))
     assert table.to_arrow()["c"].to_pylist() == [{"x": datetime.time(0)}, None, None]
@@ -109,7 +109,7 @@ def test_a_time_with_a_zone_is_refused_in_rows(catalog, kind, value):
         table.write_arrow([{"c": value}])
 
 
-def test_periods_of_pandas_are_no_numbers(catalog):
+def test_pandas_periods_are_not_numbers(catalog):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"c": pandas.period_range("2024", periods=1, freq="M")})
     table = catalog.create_table("db.t", Schema([("c", "BIGINT")]))

@@ -40,7 +40,7 @@ def row(kind):
 
 @pytest.mark.parametrize("options", REFUSING, ids=str)
 @pytest.mark.parametrize("kind", ["-U", "-D"])
-def test_what_no_reader_could_merge_is_refused(catalog, options, kind):
+def test_row_kinds_that_readers_cannot_merge_are_refused(catalog, options, kind):
     table = made(catalog, options)
     with pytest.raises(UsageError, match=rf"row of kind {kind} cannot be written: .*'ignore-delete'"):
         table.write_arrow([{"k": 2, "v": "c", "g": 1, "_row_kind": "+I"}, row(kind)])
@@ -54,7 +54,7 @@ def test_what_no_reader_could_merge_is_refused(catalog, options, kind):
 
 @pytest.mark.parametrize("options", TAKING, ids=str)
 @pytest.mark.parametrize("kind", ["-U", "-D"])
-def test_what_options_say_is_written_and_read(catalog, options, kind):
+def test_options_decide_which_row_kinds_are_written_and_read(catalog, options, kind):
     table = made(catalog, options)
     table.write_arrow([row(kind)])
     table.compact(full=True)
@@ -62,7 +62,7 @@ def test_what_options_say_is_written_and_read(catalog, options, kind):
 
 
 @pytest.mark.parametrize("options", REFUSING, ids=str)
-def test_a_sink_makes_dead_letters_of_them(catalog, options):
+def test_a_sink_writes_them_as_dead_letters(catalog, options):
     texts = Schema([("k", "STRING NOT NULL"), ("v", "STRING")])  # what events without a schema declare
     table = catalog.create_table("d.t", texts, primary_key=["k"], options={"bucket": "1", **options})
     table.write_arrow([{"k": "1", "v": "a"}])

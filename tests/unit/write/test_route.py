@@ -117,7 +117,7 @@ def test_kinds_travel_with_their_rows():
         assert part.kinds.to_pylist() == [n % 4 for n in part.batch.column("n").to_pylist()]
 
 
-def test_nothing_goes_nowhere():
+def test_no_rows_give_no_batches():
     schema = schema_of({"n": "INT", "p": "INT"}, partition_by=["p"])
     batch = batch_of(schema, n=pa.array([1], pa.int32()), p=pa.array([1], pa.int32()))
     assert Router(schema).route(batch.slice(0, 0)) == []

@@ -57,7 +57,7 @@ def test_a_table_that_gets_the_option_later_asks_its_files():
     assert maximum(made) is None
 
 
-def test_own_properties_stay_beside_it():
+def test_user_properties_are_kept_beside_it():
     made = keyed(**{MODE: "snapshot"})
     with made.writer() as writer:
         writer.write_arrow(pa.table({"k": [1], "v": [1]}))

@@ -13,7 +13,7 @@ from paimon_py.spec.bucket_mode import counts_anew
 from paimon_py.spec.data_file import EMPTY_ROW
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.store_spill import StoreSpill
-from paimon_py.write.existing import Existing
+from paimon_py.write.existing import LiveFileSummary
 from paimon_py.write.session import Writer
 
 
@@ -63,7 +63,7 @@ def test_append_files_keep_the_order_of_rows_and_count_from_zero():
     assert found == {"p=a": [5, 9, 1], "p=b": [3]}
 
 
-def test_changes_hand_over_what_was_written_since_the_last_call():
+def test_changes_contain_what_was_written_since_the_last_call():
     schema = keyed()
     root = root_of(schema)
     with Writer(OpenTable(root, schema)) as writer:
@@ -86,7 +86,7 @@ def test_a_writer_without_rows_has_empty_changes():
     assert data_files(root) == []
 
 
-def test_leaving_by_an_exception_deletes_what_was_not_handed_over():
+def test_an_exception_deletes_files_that_were_not_handed_over():
     schema = append()
     root = root_of(schema)
     with pytest.raises(RuntimeError), Writer(OpenTable(root, schema)) as writer:
@@ -189,7 +189,7 @@ def test_a_buffer_that_is_full_and_may_not_spill_is_flushed_as_another_run():
     assert sum(file.row_count for file in bucket.written.added) == 500_000
 
 
-def test_a_buffer_that_is_full_spills_and_makes_one_run_of_several_files():
+def test_a_full_buffer_spills_and_writes_one_run_of_several_files():
     schema = keyed(**{"write-buffer-size": "1 mb", "target-file-size": "1 mb", "local-sort.max-num-file-handles": "3"})
     root = root_of(schema)
     place = root.env.spill = StoreSpill(MemoryStore())
@@ -350,7 +350,7 @@ def test_the_first_error_is_seen_even_if_cleaning_up_fails_too():
 def test_another_number_of_buckets_is_refused_even_for_new_ones():
     schema = keyed(bucket="4")
     writer = Writer(OpenTable(root_of(schema), schema))
-    writer._existing = Existing({(EMPTY_ROW, 0): 7}, {EMPTY_ROW: 2})
+    writer._existing = LiveFileSummary({(EMPTY_ROW, 0): 7}, {EMPTY_ROW: 2})
     with pytest.raises(UsageError, match=r"has 2 buckets, but the option 'bucket' says 4"):
         writer.write_arrow(pa.table({"k": ints(*range(50)), "v": ["a"] * 50}))
 
@@ -359,7 +359,7 @@ def test_numbers_go_on_after_those_of_live_files():
     schema = keyed()
     root = root_of(schema)
     writer = Writer(OpenTable(root, schema))
-    writer._existing = Existing({(EMPTY_ROW, 0): 41}, {EMPTY_ROW: 1})
+    writer._existing = LiveFileSummary({(EMPTY_ROW, 0): 41}, {EMPTY_ROW: 1})
     writer.write_arrow(pa.table({"k": ints(1), "v": ["a"]}))
     (bucket,) = writer.changes().buckets
     assert bucket.written.added[0].min_sequence == 42
@@ -430,7 +430,7 @@ def test_a_writer_that_does_not_compact_counts_anew_whatever_the_table_says(writ
     assert counts_anew(append(bucket="1", **options), compacts=compacts) is anew
 
 
-def test_writers_of_unordered_buckets_that_nobody_compacts_count_from_zero():
+def test_writers_of_unordered_uncompacted_buckets_count_from_zero():
     for ordered, first in (("true", 2), ("false", 0)):
         schema = append(bucket="1", **{"bucket-key": "n", "bucket-append-ordered": ordered, "write-only": "true"})
         root = root_of(schema)
@@ -439,7 +439,7 @@ def test_writers_of_unordered_buckets_that_nobody_compacts_count_from_zero():
             writer.write_arrow(data)
             changes = writer.changes()
             (known,) = changes.buckets
-            writer._existing = Existing({(known.partition, 0): 1}, {known.partition: 1})
+            writer._existing = LiveFileSummary({(known.partition, 0): 1}, {known.partition: 1})
             writer._buckets._next_sequences.clear()
             writer.write_arrow(data)
             (bucket,) = writer.changes().buckets

@@ -27,7 +27,7 @@ def test_the_options_of_a_table_count_unless_something_else_is_said():
         WriterSettings.of(keyed(**{"write-buffer-size": "much"}))
 
 
-def test_rows_become_one_run_whatever_the_options_say_of_local_disk():
+def test_rows_become_one_run_whatever_the_spill_options():
     tight = keyed(**{"write-buffer-spillable": "false", "write-buffer-spill.max-disk-size": "1 mb", "write-buffer-size": "3 mb"})
     settings = WriterSettings.in_one_run(tight, buckets=4)
     assert (settings.buckets, settings.compacts, settings.buffer_bytes) == (4, False, 3 << 20)

@@ -234,7 +234,7 @@ def test_data_without_rows_change_nothing(door):
         assert door._catalog.table("d.shapes").remove_orphans(older_than=0, dry_run=True).files == 0
 
 
-def test_a_column_that_is_missing_or_has_no_type_holds_null(door):
+def test_a_missing_or_untyped_column_becomes_null(door):
     keeps = door.name in HOLDS_ROWS
     for name, data, expected in (
         ("missing", table(("k", K), ("c", C)), [(1, "a", 0 if keeps else None), (2, "b", 0 if keeps else None), (3, None, 0 if keeps else None)]),

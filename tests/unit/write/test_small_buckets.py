@@ -267,7 +267,7 @@ def test_an_error_in_the_middle_leaves_no_file():
     assert data_files(table._root) == []
 
 
-def test_bytes_that_are_no_text_are_refused_as_in_a_large_bucket():
+def test_invalid_utf_8_is_refused_as_in_a_large_bucket():
     case = case_of(values=fields_of("STRING"), rows=6)
     damaged = pa.array([b"\xff"] * 6).cast(pa.binary()).view(pa.string())
     batch = case.batches[0].set_column(2, "c0", damaged)

@@ -42,7 +42,7 @@ def written(root, schema):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("is_closed", [False, True], ids=["open", "closed"])
-def test_rows_that_nobody_took_are_told_of_and_their_files_deleted(kind, is_closed):
+def test_uncollected_rows_give_a_warning_and_their_files_are_deleted(kind, is_closed):
     root, schema = made(kind)
     writer = written(root, schema)
     if is_closed:
@@ -53,7 +53,7 @@ def test_rows_that_nobody_took_are_told_of_and_their_files_deleted(kind, is_clos
     assert data_files(root) == []
 
 
-def test_the_line_that_let_go_is_named():
+def test_the_warning_names_the_line_that_dropped_the_writer():
     writer = written(*made())
     with pytest.warns(ResourceWarning, match=LOST) as told:
         del writer
@@ -72,7 +72,7 @@ def test_files_and_compactions_of_a_long_load_go_too():
     assert data_files(root) == []
 
 
-def test_what_lies_on_the_local_disk_goes_too():
+def test_spilled_files_are_deleted_too():
     root, schema = made(**{"write-buffer-size": "16 kb"})
     spill = MemoryStore()
     root.env = Env(root.env.clock, root.env.ids, spill=StoreSpill(spill, "/spill"))
@@ -86,7 +86,7 @@ def test_what_lies_on_the_local_disk_goes_too():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_handed_over_stays(kind):
+def test_handed_over_files_are_kept(kind):
     root, schema = made(kind)
     writer = written(root, schema)
     changes = writer.changes()
@@ -110,7 +110,7 @@ def ends(writer):
 
 @pytest.mark.parametrize("number", range(5))
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_writer_that_came_to_its_end_goes_in_silence(kind, number):
+def test_a_finished_writer_is_collected_without_a_warning(kind, number):
     root, schema = made(kind)
     writer = Writer(OpenTable(root, schema))
     _, end = list(ends(writer))[number]
@@ -123,7 +123,7 @@ def test_a_writer_that_came_to_its_end_goes_in_silence(kind, number):
     assert data_files(root) == before
 
 
-def test_a_writer_in_a_circle_goes_with_the_garbage():
+def test_a_writer_in_a_reference_cycle_is_collected():
     root, schema = made()
     holder = {"writer": written(root, schema)}
     holder["self"] = holder
@@ -163,7 +163,7 @@ class Keeps(MemoryStore):
         raise StorageError("no", path=path, operation="delete")
 
 
-def test_a_store_that_fails_is_no_reason_to_say_nothing():
+def test_a_failing_store_does_not_suppress_the_warning():
     root, schema = made(store=Keeps())
     writer = written(root, schema)
     writer.close()
@@ -185,7 +185,7 @@ warnings.simplefilter(sys.argv[2], ResourceWarning)
 
 
 @pytest.mark.parametrize("action", ["always", "error"])
-def test_the_end_of_the_process_is_told_and_raises_nothing(tmp_path, action):
+def test_the_end_of_the_process_gives_a_warning_and_raises_nothing(tmp_path, action):
     done = subprocess.run(
         [sys.executable, "-c", _AT_THE_END, str(tmp_path), action], capture_output=True, text=True, check=False, timeout=120
     )  # fmt: skip

@@ -42,7 +42,7 @@ def floats(values):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "avro"])
-def test_vectors_are_beside_their_rows_and_roll_alone(catalog, kind):
+def test_vector_files_are_stored_beside_their_rows_and_roll_separately(catalog, kind):
     table = made(catalog, **{"vector.file.format": kind, "vector.target-file-size": "1 b", "file.format": "avro"})
     data = pa.Table.from_pylist([row(number) for number in range(2500)], table.to_arrow().schema)
     table.write_arrow(data)
@@ -142,7 +142,7 @@ def test_a_write_that_fails_leaves_no_file(catalog, monkeypatch):
     assert not os.path.isdir(f"{table.location}/bucket-0") or not os.listdir(f"{table.location}/bucket-0")
 
 
-def test_what_no_reader_could_read_is_refused(catalog):
+def test_types_that_readers_cannot_read_are_refused(catalog):
     with pytest.raises(UnsupportedError, match="no other column"):
         made(catalog, {"e": "VECTOR<FLOAT, 2>"})
     for kind in ("lance", "row", "vortex"):

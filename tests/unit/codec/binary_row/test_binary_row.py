@@ -149,7 +149,7 @@ def test_rows_have_the_bytes_and_hash_of_the_format(name):
         assert back.equals(column)
 
 
-def test_seven_bytes_stay_in_the_slot_beside_longer_texts():
+def test_seven_bytes_are_stored_in_the_slot_and_longer_strings_are_not():
     for kind, texts in ((STRING, ["1234567", "12345678", "中文a"]), (BYTES, [b"1234567", b"12345678", b"\xff" * 7])):
         rows = encode([pa.array(texts, to_arrow_type(kind))], [kind]).to_pylist()
         short = [text.encode() if kind is STRING else text for text in (texts[0], texts[2])]
@@ -249,7 +249,7 @@ NESTED = [
 
 
 @pytest.mark.parametrize("kind", all_types() + NESTED, ids=str)
-def test_decode_gives_back_what_was_encoded(kind):
+def test_decode_inverts_encode(kind):
     column = sample(kind, 60 if kind in NESTED else 300, seed=7)
     rows = encode([column, column], [kind, kind])
     for back in decode(rows, [kind, kind]):

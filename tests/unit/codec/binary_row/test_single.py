@@ -65,7 +65,7 @@ def test_one_row_is_a_column_of_one_row(made, data):
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(rows(), st.data())
-def test_damage_is_told_as_of_columns(made, data):
+def test_damage_raises_the_same_error_as_in_columns(made, data):
     types, row = made
     at = data.draw(st.integers(0, len(row) - 1))
     changed = row[:at] + bytes([data.draw(st.integers(0, 255))]) + row[at + 1 :]
@@ -74,7 +74,7 @@ def test_damage_is_told_as_of_columns(made, data):
     assert repr(one) == repr(columns) or isinstance(one, str) is isinstance(columns, str) is True
 
 
-def test_times_beyond_64_bits_are_refused_alike():
+def test_times_beyond_64_bits_are_refused():
     kind = parse_type("TIMESTAMP(6)")
     [row] = encode([pa.array([0], pa.timestamp("us"))], [kind])
     far = row.as_py()[:-8] + (-71_776_150_597_217_280).to_bytes(8, "little", signed=True)

@@ -51,7 +51,7 @@ def test_entries_of_an_old_writer_get_the_fields_they_lack():
     assert by_fastavro(only_old.data) == old
 
 
-def test_fields_that_are_not_known_survive():
+def test_unknown_fields_survive():
     old = [entry(number, **PLAIN) for number in range(10)]
     known, newer = [entry(number) for number in range(20, 80)], [entry(number) for number in range(100, 180)]
     columns = read_manifests([("o", old_manifest(old)), ("n", newer_manifest(newer)), ("k", write_manifest(known))])
@@ -61,7 +61,7 @@ def test_fields_that_are_not_known_survive():
     assert [record["_FILE"]["_WRITE_COLS_SEQUENCES"] for record in records] == [None] * 10 + [[7]] * 80 + [None] * 60
 
 
-def test_schemas_that_do_not_fit_together_go_into_files_of_their_own():
+def test_incompatible_schemas_are_written_to_separate_files():
     first, second = [entry(number) for number in range(60)], [entry(number) for number in range(100, 160)]
     columns = read_manifests([("a", newer_manifest(first, "_ONE")), ("b", newer_manifest(second, "_OTHER"))])
     copied = copy_manifests(columns, "zstd", 8 << 20)
@@ -78,7 +78,7 @@ def test_new_file_begins_at_the_target_size(target_bytes):
     assert all(part.columns.entries() == by_fastavro(part.data) for part in copied)
 
 
-def test_nothing_to_copy_makes_no_file():
+def test_without_entries_no_file_is_written():
     columns = read_manifests([("m", write_manifest([entry(1)]))])
     assert copy_manifests(columns.take(np.arange(0)), "zstd", 1) == []
 

@@ -101,7 +101,7 @@ def test_several_files_of_several_writers_read_as_one(monkeypatch):
     assert len(columns.schemas) == 2
 
 
-def test_lock_step_is_what_reads_large_manifests():
+def test_large_manifests_are_read_in_lockstep():
     entries = [entry(number) for number in range(400)]
     payload = b"".join(map(encode_entry, entries)) + bytes(64)
     runs = [manifest_avro.Records(0, len(payload) - 64, 400)]
@@ -209,7 +209,7 @@ def test_error_names_file_and_block():
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(seed=5861989, count=1)
 @given(seed=st.integers(0, 2**32), count=st.sampled_from([1, 3, 60]))
-def test_damaged_payload_is_corruption_or_what_an_independent_reader_sees(seed, count, monkeypatch):
+def test_a_damaged_payload_raises_corruption_or_reads_as_an_independent_reader_reads_it(seed, count, monkeypatch):
     draw = random.Random(seed)
     payload = bytearray(b"".join(encode_entry(entry(draw.randrange(10**6))) for _ in range(count)))
     for _ in range(draw.choice([1, 1, 2, 5])):

@@ -57,7 +57,7 @@ def null_behind(fields, file, records):
 
 
 @pytest.mark.parametrize("change", [plain_counts, nullable_names, more_branches, null_behind])
-def test_the_same_entries_come_of_other_layouts(change):
+def test_other_layouts_give_the_same_entries(change):
     found = read_manifests([("m", written(change))]).entries()
     if change is plain_counts:
         assert [one.file.value_stats.null_counts for one in found] == [
@@ -75,7 +75,7 @@ def test_the_same_entries_come_of_other_layouts(change):
      ({"type": "map", "values": "double"}, {}), (["null", "int", "string"], None)],
 )  # fmt: skip
 @pytest.mark.parametrize("at", [0, 5, None])
-def test_fields_that_are_not_known_are_passed_over(kind, value, at):
+def test_unknown_fields_are_skipped(kind, value, at):
     def added(fields, file, records):
         file["fields"].insert(len(file["fields"]) if at is None else at, {"name": "_NEW", "type": copy.deepcopy(kind)})
         for record in records:
@@ -85,7 +85,7 @@ def test_fields_that_are_not_known_are_passed_over(kind, value, at):
 
 
 @pytest.mark.parametrize("count", range(1, 9))
-def test_releases_before_the_first_ones_here_have_fewer_fields(count):
+def test_early_releases_have_fewer_fields(count):
     """Java 0.4 to 0.8 wrote neither the source of a file nor its index, and 0.4 not when it was made."""
 
     def fewer(fields, file, records):

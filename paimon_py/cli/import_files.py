@@ -8,7 +8,7 @@ import click
 
 from paimon_py import Catalog
 from paimon_py.cli.output import show_record, takes_format
-from paimon_py.cli.talk import progress
+from paimon_py.cli.terminal import progress
 from paimon_py.cli.values import setting, takes_place
 from paimon_py.spec.type_text import sql_type
 

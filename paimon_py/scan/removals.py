@@ -52,7 +52,7 @@ def _previous(root: TableRoot, snapshot: Snapshot) -> _Previous:
     return functools.cache(lambda: root.find_kept(snapshot.id - 1))
 
 
-def require_nothing_taken(root: TableRoot, snapshot: Snapshot) -> None:
+def require_no_removals(root: TableRoot, snapshot: Snapshot) -> None:
     """Refuse a snapshot of a table without a primary key that deletes data files, marks rows dead, or sets columns.
 
     Compactions and rescaling move rows but delete none.

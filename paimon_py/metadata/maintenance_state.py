@@ -38,7 +38,7 @@ class NextTag(msgspec.Struct, frozen=True):
     mark: str | None = None
 
 
-class Upkeep(msgspec.Struct):
+class MaintenanceState(msgspec.Struct):
     """The cached state of automatic maintenance.
 
     Attributes:

@@ -16,13 +16,13 @@ from paimon_py.spec.layout import latest_hint_path, snapshot_directory, snapshot
 from paimon_py.spec.snapshot import Snapshot
 
 
-def require_whole(root: TableRoot, latest: Snapshot | None) -> None:
+def require_complete(root: TableRoot, latest: Snapshot | None) -> None:
     """Check that a commit may build on `latest`, the result of `snapshots.latest`.
 
     Cost: none if it was found by a hint; otherwise a list, the file of a cut and two or three gets.
     Raises: CommitConflictError
     """
-    if root.history is not None or not root.snapshots.take_doubt():
+    if root.history is not None or not root.snapshots.reset_doubt():
         return
     ids = root.snapshots.ids()
     if not ids:
@@ -56,7 +56,7 @@ def _check_never_any(root: TableRoot) -> None:
     hint = read_hint(root.store, latest_hint_path(root.branch_path))
     if hint and root.tags.files():
         raise CommitConflictError(
-            f"nothing was committed: {root.path} has no snapshots any more, its LATEST hint refers to"
+            f"nothing was committed: {root.path} no longer has snapshots, its LATEST hint refers to"
             f" snapshot {hint}, and there are tags. A rollback was interrupted: rollback_to('…') with the name of"
             " a tag restores its state",
             path=snapshot_directory(root.branch_path), table=root.path,

@@ -15,28 +15,30 @@ from pyspark.sql import DataFrame, SparkSession
 from paimon_py.spark.compression import compress, decompress
 from paimon_py.spark.places import places
 
-HANDED_SQL = "task int, work binary"
+WORK_SQL = "task int, work binary"
 WITHIN_BYTES = 64 << 10
 """The maximum number of compressed bytes of work that are sent within the function, to every task."""
 
 Made = TypeVar("Made")
 Handle = Callable[[Iterable[bytes]], Iterator[Made]]
 """Runs on an executor: takes the work of one task, returns its results."""
-Handed = Callable[[Iterable[pa.RecordBatch]], Iterator[Made]]
+TaskFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[Made]]
 
 
-def hand_out(spark: SparkSession, items: Iterable[bytes], handle: Handle[Made]) -> tuple[DataFrame, Handed[Made]]:
+def send_work(
+    spark: SparkSession, items: Iterable[bytes], handle: Handle[Made]
+) -> tuple[DataFrame, TaskFunction[Made]]:
     """A DataFrame with one Spark task for each item, and the function to run on it; see `jobs.map_batches`.
 
     Memory: the compressed items; `items` are taken one by one.
     """
-    handed = [compress(item) for item in items]
-    count = len(handed)
-    if sum(map(len, handed)) <= WITHIN_BYTES:
-        return spark.range(0, count, 1, count), _InlineWork(handed, handle)
-    rows = [(place, bytearray(item)) for place, item in zip(places(count), handed, strict=True)]
-    del handed
-    return spark.createDataFrame(rows, HANDED_SQL).repartition(count, "task"), _RowWork(handle)
+    packed = [compress(item) for item in items]
+    count = len(packed)
+    if sum(map(len, packed)) <= WITHIN_BYTES:
+        return spark.range(0, count, 1, count), _InlineWork(packed, handle)
+    rows = [(place, bytearray(item)) for place, item in zip(places(count), packed, strict=True)]
+    del packed
+    return spark.createDataFrame(rows, WORK_SQL).repartition(count, "task"), _RowWork(handle)
 
 
 class _InlineWork(Generic[Made]):

@@ -24,7 +24,7 @@ _TAKES_NULL = frozenset(("last_value", "first_value", "primary-key"))
 """Aggregate functions that treat NULL as an ordinary value, and for which writing the old value again has no effect."""
 
 
-class LackingColumn(msgspec.Struct, frozen=True):
+class MissingColumn(msgspec.Struct, frozen=True):
     """A column that the data of an upsert lack.
 
     `is_copied`: existing rows get their old value again; else NULL, which the merge engine replaces by the old value.
@@ -39,7 +39,7 @@ class LackingColumn(msgspec.Struct, frozen=True):
         return self.is_copied or self.field.default is not None or not self.field.type.nullable
 
 
-def lacking_columns(schema: TableSchema, given: Collection[str]) -> tuple[LackingColumn, ...]:
+def missing_columns(schema: TableSchema, given: Collection[str]) -> tuple[MissingColumn, ...]:
     """The columns that the data lack; empty if no row has to be looked up, or a plain write would refuse the data.
 
     Raises: SchemaError for an aggregated NOT NULL column, for which neither the old value nor NULL can be written.
@@ -49,12 +49,12 @@ def lacking_columns(schema: TableSchema, given: Collection[str]) -> tuple[Lackin
     absent = [field for field in schema.fields if field.name not in given]
     is_partial = Options(schema.options).get_enum("merge-engine") == "partial-update"
     copied = _copied_columns(schema, given) if is_partial else frozenset(field.name for field in absent)
-    found = tuple(LackingColumn(field, field.name in copied) for field in absent)
+    found = tuple(MissingColumn(field, field.name in copied) for field in absent)
     for one in found:
         if not one.is_copied and not one.field.type.nullable:
             name = one.field.name
             raise SchemaError(
-                f"the data lack {name!r}, which is NOT NULL and aggregated: no value leaves it as it is; add it",
+                f"the data lack {name!r}, which is NOT NULL and aggregated: no value keeps it unchanged; add it",
                 fields=(name,),
             )
     return found if any(one.asks_for_rows for one in found) else ()

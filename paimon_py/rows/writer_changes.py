@@ -13,7 +13,7 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.write.session import Writer
 
 
-class HandedOver:
+class WriterChanges:
     """Changes, each with the writer that produced them."""
 
     def __init__(self, table: OpenTable) -> None:

@@ -7,7 +7,7 @@ import msgspec
 from paimon_py.formats.parts import Parts
 
 
-class Foreseen(msgspec.Struct, frozen=True):
+class ReadEstimate(msgspec.Struct, frozen=True):
     """The expected work of reading a split, from indexes and footers.
 
     `index_files` and `index_rows`: files, and rows of all files, that indexes skip. `parts`: the row groups or stripes
