@@ -129,5 +129,5 @@ def _users(known: Users, author: Author, number: int) -> Users:
 
 
 def _watermark(latest: Snapshot | None, new: int | None) -> int | None:
-    known = [mark for mark in (latest.watermark if latest else None, new) if mark is not None and mark != MIN_LONG]
+    known = [int(mark) for mark in (latest.watermark if latest else None, new) if mark is not None and mark != MIN_LONG]
     return max(known, default=None)

@@ -184,9 +184,11 @@ def with_label(values: Sequence[Value], label: str) -> Iterable[Value]:
 
 
 def encode_packed(value: Any) -> Any:
-    """The hook with which MessagePack encodes structs that hold packed lists."""
+    """The hook with which MessagePack encodes structs that hold packed lists, or integers of a subclass."""
     if isinstance(value, PackedList):
         return value.encode()
+    if isinstance(value, int):
+        return int(value)
     raise NotImplementedError(f"{type(value).__name__} cannot be encoded")
 
 

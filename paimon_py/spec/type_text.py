@@ -63,9 +63,9 @@ _DECIMALS = ("DECIMAL", "NUMERIC", "DEC")
 _GEO = {"GEOMETRY": Root.GEOMETRY, "GEOGRAPHY": Root.GEOGRAPHY}
 _GEO_DEFAULTS = {Root.GEOMETRY: ("OGC:CRS84",), Root.GEOGRAPHY: ("OGC:CRS84", "spherical")}
 _NULLS = {"NOT": "; after a type there is NOT NULL or nothing", "NULL": "; after a type there is NOT NULL or nothing"}
+_WORDS = {ArrayType: "ARRAY", MapType: "MAP", MultisetType: "MULTISET", RowType: "ROW", VectorType: "VECTOR"}
 _NAMES = (
-    *_PLAIN, *_SIZED, *_MAX_SIZED, *_DECIMALS, *_GEO, "DOUBLE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "ARRAY", "MAP",
-    "MULTISET", "ROW", "VECTOR",
+    *_PLAIN, *_SIZED, *_MAX_SIZED, *_DECIMALS, *_GEO, "DOUBLE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", *_WORDS.values(),
 )  # fmt: skip
 _NOT_NULL = re.compile(r"\bNOT\s+NULL\b", re.IGNORECASE)
 _HEAD = re.compile(r"\s*[A-Za-z_]+")
@@ -111,10 +111,8 @@ def print_type(data_type: DataType) -> str | dict[str, Any]:
     if isinstance(data_type, Atomic):
         return _atomic_text(data_type)
     null = "" if data_type.nullable else " NOT NULL"
-    if isinstance(data_type, ArrayType):
-        return {"type": "ARRAY" + null, "element": print_type(data_type.element)}
-    if isinstance(data_type, MultisetType):
-        return {"type": "MULTISET" + null, "element": print_type(data_type.element)}
+    if isinstance(data_type, (ArrayType, MultisetType)):
+        return {"type": _WORDS[type(data_type)] + null, "element": print_type(data_type.element)}
     if isinstance(data_type, MapType):
         return {"type": "MAP" + null, "key": print_type(data_type.key), "value": print_type(data_type.value)}
     if isinstance(data_type, VectorType):
@@ -133,20 +131,31 @@ def print_field(field: Field) -> dict[str, Any]:
 
 
 def sql_type(data_type: DataType) -> str:
-    """The type as one line of SQL; `parse_type` is the inverse (except for ids and comments)."""
+    """The type as one line of SQL; `parse_type` is the inverse (except for ids, comments and defaults)."""
+    return _line(data_type, lambda field: f"{_quote(field.name)} {sql_type(field.type)}")
+
+
+def whole_type(data_type: DataType) -> str:
+    """The type as one line of SQL as Java prints it: names of fields in backticks, with comments and defaults."""
+    return _line(data_type, _whole_field)
+
+
+def _whole_field(field: Field) -> str:
+    printed = f"`{field.name.replace('`', '``')}` {whole_type(field.type)}"
+    if field.description is not None:
+        printed += " COMMENT '" + field.description.replace("'", "''") + "'"
+    return printed if field.default is None else f"{printed} DEFAULT {field.default}"
+
+
+def _line(data_type: DataType, printed: Callable[[Field], str]) -> str:
     if isinstance(data_type, Atomic):
         return _atomic_text(data_type)
     null = "" if data_type.nullable else " NOT NULL"
-    if isinstance(data_type, ArrayType):
-        return f"ARRAY<{sql_type(data_type.element)}>{null}"
-    if isinstance(data_type, MultisetType):
-        return f"MULTISET<{sql_type(data_type.element)}>{null}"
-    if isinstance(data_type, MapType):
-        return f"MAP<{sql_type(data_type.key)}, {sql_type(data_type.value)}>{null}"
-    if isinstance(data_type, VectorType):
-        return f"VECTOR<{sql_type(data_type.element)}, {data_type.length}>{null}"
-    fields = ", ".join(f"{_quote(field.name)} {sql_type(field.type)}" for field in data_type.fields)
-    return f"ROW<{fields}>{null}"
+    if isinstance(data_type, RowType):
+        return f"ROW<{', '.join(map(printed, data_type.fields))}>{null}"
+    inside = ", ".join(_line(child, printed) for child in children(data_type))
+    size = f", {data_type.length}" if isinstance(data_type, VectorType) else ""
+    return f"{_WORDS[type(data_type)]}<{inside}{size}>{null}"
 
 
 def with_nullability(data_type: DataType, nullable: bool) -> DataType:
@@ -183,8 +192,7 @@ def _parse(value: Any) -> DataType:
             "pyarrow.schema([…]), which create_table takes as well"
         )
     raise SchemaError(
-        f"a type is text such as 'INT NOT NULL', a type of pyarrow or of paimon_py, not {value!r}"
-        f"{meant_class(value)}"
+        f"a type is text such as 'INT NOT NULL', a type of pyarrow or of paimon_py, not {value!r}{meant_class(value)}"
     )
 
 

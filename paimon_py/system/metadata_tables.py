@@ -17,7 +17,7 @@ from paimon_py.metadata.statistics import statistics_bytes
 from paimon_py.spec.layout import BRANCH_PREFIX, branch_directory, statistics_path
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot, Tag
-from paimon_py.spec.type_text import print_field, sql_type
+from paimon_py.spec.type_text import print_field, whole_type
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileStatus
 from paimon_py.system.metadata_table_def import (
@@ -89,7 +89,7 @@ _STATISTICS: Columns[dict[str, object]] = {
 }
 _AGGREGATES: Columns[tuple[Field, dict[str, str]]] = {
     "field_name STRING NOT NULL": lambda one: one[0].name,
-    "field_type STRING NOT NULL": lambda one: sql_type(one[0].type),
+    "field_type STRING NOT NULL": lambda one: whole_type(one[0].type),
     "function STRING": lambda one: f"[{', '.join(one[1].values())}]",
     "function_options STRING": lambda one: f"[{', '.join(one[1])}]",
     "comment STRING": lambda one: one[0].description,

@@ -42,7 +42,7 @@ from paimon_py.errors import (
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import latest_hint_path, schema_path, snapshot_path
 from paimon_py.spec.manifest import IndexEntry
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, SnapshotId
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
 from paimon_py.testing.counting_store import CountingStore
@@ -112,9 +112,10 @@ def test_an_empty_snapshot_can_be_requested():
         assert (snapshot.commit_identifier, snapshot.watermark, snapshot.total_record_count) == (3, 9, 0)
 
 
-def test_what_the_caller_says_is_recorded():
-    store = new_store(APPEND)
-    commit_file(store, APPEND, "a", user="job", identifier=5, watermark=8, properties={"x": "y"}, operation="WRITE")
+@pytest.mark.parametrize("number", [int, SnapshotId])
+def test_what_the_caller_says_is_recorded(number):
+    store, said = new_store(APPEND), {"identifier": number(5), "watermark": number(8)}
+    commit_file(store, APPEND, "a", user="job", **said, properties={"x": "y"}, operation="WRITE")
     _, snapshot = latest(store)
     assert (snapshot.commit_user, snapshot.commit_identifier, snapshot.watermark) == ("job", 5, 8)
     assert (snapshot.properties, snapshot.operation) == ({"x": "y"}, "WRITE")

@@ -105,6 +105,16 @@ def test_filters_keep_exactly_the_changes_that_match(life, text, mode):
     assert sorted(rows(filtered), key=str) == sorted(wanted, key=str)
 
 
+@pytest.mark.parametrize("mode", ["auto", "delta", "diff"])
+def test_changes_between_the_ids_of_snapshots_travel(life, mode):
+    """The id of a snapshot also holds its mark: it is no plain number."""
+    first, *_, last = life.snapshots()
+    scan = life.changes(first.id, last.id, mode=mode)
+    found = [given for split in scan.splits() for given in scan.read(bytes(split)).read_all().to_pylist()]
+    assert found == scan.to_arrow().to_pylist() == pickle.loads(pickle.dumps(scan)).to_arrow().to_pylist()
+    assert len(found) > 0
+
+
 def test_kinds_come_last_or_where_they_are_named(life):
     assert life.changes(1, columns=["v", "k"]).to_arrow().column_names == ["v", "k", "_row_kind"]
     assert life.changes(1, columns=["_row_kind", "k"]).to_arrow().column_names == ["_row_kind", "k"]

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from paimon_py import AddColumn, Catalog, RenameColumn, Schema, SetOption, Table, UsageError, col
+from paimon_py import AddColumn, Catalog, RenameColumn, Schema, SetOption, Table, UpdateColumnDefault, UsageError, col
 from paimon_py.env import Env
 from paimon_py.metadata.root import TableRoot
 from paimon_py.system.kinds import MADE
@@ -79,6 +79,15 @@ def test_schemas_options_and_aggregates(table, catalog):
     told = dicts(table.system("aggregation_fields").scan(columns=["field_name", "function", "function_options"]))
     assert told[0] == {"field_name": "k", "function": "[]", "function_options": "[]"}
     assert told[2] == {"field_name": "v", "function": "[sum]", "function_options": "[fields.v.aggregate-function]"}
+
+
+def test_types_inside_rows_are_shown_as_in_java(catalog):
+    row = "ROW<`a``b` INT NOT NULL 'it''s', c STRING> NOT NULL"
+    made = catalog.create_table("d.nested", Schema([("k", "INT"), ("m", f"MAP<STRING NOT NULL, ARRAY<{row}>> NOT NULL")]))
+    made.alter(UpdateColumnDefault(["m", "value", "element", "c"], "x'y"))
+    told = dicts(made.system("aggregation_fields").scan(columns=["field_type"]))
+    inside = "ROW<`a``b` INT NOT NULL COMMENT 'it''s', `c` STRING DEFAULT x'y> NOT NULL"
+    assert [one["field_type"] for one in told] == ["INT", f"MAP<STRING NOT NULL, ARRAY<{inside}>> NOT NULL"]
 
 
 @pytest.mark.parametrize(
