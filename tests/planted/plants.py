@@ -317,8 +317,8 @@ READING = (
     ),
     plant(
         "a limit leaves out files before rows are filtered",
-        "whole = self._order or self._where is not None or not self._view.one_for_one(self._request)",
-        "whole = self._order or not self._view.one_for_one(self._request)",
+        "some = self._order or self._where is not None or not self._view.one_for_one(self._request)",
+        "some = self._order or not self._view.one_for_one(self._request)",
         "unit/scan/test_scan.py",
         "unit/scan/test_pushdown_life.py",
     ),
@@ -443,7 +443,7 @@ COMMITTING = (
     ),
     plant(
         "new rows of a merge are written among the changed ones",
-        "if kind == NEW:\n            held.add([Sent(0, kind, data)])\n        elif kind == CHANGED:",
+        "if kind == NEW:\n                self._held.add([Sent(number, kind, data)])\n            elif kind == CHANGED:",
         "if kind in (NEW, CHANGED):",
         "unit/distributed/test_spread_merge.py::test_new_rows_come_after_changed_ones_of_the_same_key",
     ),
