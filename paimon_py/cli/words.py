@@ -18,7 +18,7 @@ _WORDINGS: tuple[tuple[str, _Wording], ...] = (
     (r"; table\.refresh\(\) sees columns that others added", ""),
     (r"; if it is there already, table\.refresh\(\)", ""),
     (r"add it with table\.alter\(AddColumn\(…\)\)", "add it with paimon-py alter TABLE --add"),
-    (r"Do it all the same with UpdateColumnType\(…, allow_narrowing=True\)", "--allow-narrowing does it all the same"),
+    (r"pass UpdateColumnType\(…, allow_narrowing=True\)", "add --allow-narrowing"),
     (r"the from_ of a stream must be (.*) a datetime or a position", r"--from must be \1 a time or a position"),
     (r"(?:table\.)?alter\(SetOption\('([^']+)', '([^']*)'\)\)", _set_option),
     (r"table\.alter\(RemoveOption\('([^']+)'\)\)", r"paimon-py alter TABLE --unset \1"),
