@@ -181,7 +181,7 @@ def test_columns_are_renamed_dropped_and_added_again_between_files(tmp_path):
 
 BAD = {
     "no ids": (pa.table({"v": [1]}), UsageError, "_ROW_ID"),
-    "no columns": (pa.table({"_ROW_ID": [1]}), UsageError, "columns to set"),
+    "no columns": (pa.table({"_ROW_ID": [1]}), UsageError, "at least one column to set"),
     "an id that no row has": (pa.table({"_ROW_ID": [1, 77], "v": [1, 1]}), UsageError, r"no row has the ids 77 \(1 in all\)"),
     "a row that is dead": (pa.table({"_ROW_ID": [2], "v": [1]}), UsageError, "no row has the ids 2"),
     "an id twice": (pa.table({"_ROW_ID": [1, 1], "v": [1, 2]}), UsageError, "given twice"),

@@ -22,7 +22,7 @@ COLUMNS = Schema([("k", "INT NOT NULL"), ("c", "STRING"), ("n", "INT")])
 K, C, N = pa.array([1, 2, 3], pa.int32()), pa.array(["a", "b", None]), pa.array([7, None, 9], pa.int32())
 ROWS = [(1, "a", 7), (2, "b", None), (3, None, 9)]
 OLD = [(number, "old", 0) for number in (1, 2, 3)]
-FIXES = ("leave", "add", "give", "fill", "rename", "copy=true", "is it", "the source has no column")
+FIXES = ("leave", "keep one", "add", "give", "fill", "rename", "copy=true", "is it", "the source has no column")
 
 
 class Ext(pa.ExtensionType):
