@@ -59,14 +59,12 @@ _PLAIN = {
 }
 _SIZED = {"CHAR": Root.CHAR, "VARCHAR": Root.VARCHAR, "BINARY": Root.BINARY, "VARBINARY": Root.VARBINARY}
 _MAX_SIZED = {"STRING": Root.VARCHAR, "BYTES": Root.VARBINARY}
-_DECIMALS = ("DECIMAL", "NUMERIC", "DEC")
+_DECIMALS, _TIMES = ("DECIMAL", "NUMERIC", "DEC"), ("TIME", "TIMESTAMP", "TIMESTAMP_LTZ")
 _GEO = {"GEOMETRY": Root.GEOMETRY, "GEOGRAPHY": Root.GEOGRAPHY}
 _GEO_DEFAULTS = {Root.GEOMETRY: ("OGC:CRS84",), Root.GEOGRAPHY: ("OGC:CRS84", "spherical")}
 _NULLS = {"NOT": "; after a type there is NOT NULL or nothing", "NULL": "; after a type there is NOT NULL or nothing"}
 _WORDS = {ArrayType: "ARRAY", MapType: "MAP", MultisetType: "MULTISET", RowType: "ROW", VectorType: "VECTOR"}
-_NAMES = (
-    *_PLAIN, *_SIZED, *_MAX_SIZED, *_DECIMALS, *_GEO, "DOUBLE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", *_WORDS.values(),
-)  # fmt: skip
+_NAMES = (*_PLAIN, *_SIZED, *_MAX_SIZED, *_DECIMALS, *_GEO, *_TIMES, "DOUBLE", *_WORDS.values())
 _NOT_NULL = re.compile(r"\bNOT\s+NULL\b", re.IGNORECASE)
 _HEAD = re.compile(r"\s*[A-Za-z_]+")
 _BARE_CRS = re.compile(r"[^\W\d][^\s<>(),.`']*")

@@ -75,7 +75,7 @@ def test_the_row_that_does_not_fit_is_named(warehouse, tmp_path, capsys, name):
     data, expected = FILES[name]
     (tmp_path / "a.csv").write_bytes(data)
     assert main(["load", str(warehouse / "d.db" / "t"), str(tmp_path / "a.csv")]) == 1
-    assert f"a.csv cannot be read: {expected}; on_bad_row= (--keep-good) loads the other rows" in capsys.readouterr().err
+    assert f"a.csv cannot be read: {expected}; --keep-good loads the other rows" in capsys.readouterr().err
 
 
 def test_text_of_another_encoding_is_told_with_a_way_out(warehouse, tmp_path, capsys):
