@@ -13,11 +13,11 @@ from paimon_py import Catalog, PaimonError, UsageError
 from paimon_py.env import Env, SerialPool
 from paimon_py.maintain.cleanup.retention import (
     FirstKept,
-    Lasting,
+    RetainedChanges,
     Retention,
     first_kept,
     first_kept_changelog,
-    lasting_changes,
+    retained_changes,
 )
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.metadata.root import TableRoot
@@ -77,11 +77,11 @@ def test_the_first_changelog_that_stays(given, consumers, end):
     ("name", "same", "longer"),
     [("num-retained.min", "10", "11"), ("num-retained.max", "20", "21"), ("time-retained", "2 h", "7200001 ms")],
 )
-@pytest.mark.parametrize(("producer", "kept"), [("none", Lasting.WRITTEN), ("input", Lasting.CHANGELOG)])
+@pytest.mark.parametrize(("producer", "kept"), [("none", RetainedChanges.WRITTEN), ("input", RetainedChanges.CHANGELOG)])
 def test_changelogs_that_are_retained_as_long_as_snapshots_go_with_them(name, same, longer, producer, kept):
     options = {"snapshot.num-retained.max": "20", "snapshot.time-retained": "2 h", "changelog-producer": producer}
-    assert lasting_changes({**options, f"changelog.{name}": same}) is Lasting.NOTHING
-    assert lasting_changes({**options, f"changelog.{name}": longer}) is kept
+    assert retained_changes({**options, f"changelog.{name}": same}) is RetainedChanges.NOTHING
+    assert retained_changes({**options, f"changelog.{name}": longer}) is kept
 
 
 def test_the_reason_is_named():
