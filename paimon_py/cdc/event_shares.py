@@ -34,8 +34,6 @@ from paimon_py.spec.serializable import Serializable
 
 REPORT, KEPT = -1, -2
 """In the place of the number of a process: a report; a parcel that the process that commits writes itself."""
-COLUMNS = ("value", "key", "topic", "partition", "offset", "timestamp")
-"""The columns of events: `value` and `offset` are required."""
 _RUN_EVENTS = 5_000
 _RUN_BYTES = 8 << 20
 
@@ -53,7 +51,9 @@ class EventShares(Protocol):
         ...
 
     def decode(self, part: DecodePart) -> list[bytes]:
-        """Run a part in every process with its events, as batches of `COLUMNS`, and keep what it returns in the engine.
+        """Run a part in every process with its events, and keep what it returns in the engine.
+
+        Events are batches as `events_of_rows` takes them, with a column `offset`.
 
         Returns: the reports. Raises: PaimonError
         """

@@ -5,7 +5,6 @@ Source: docs/decisions/0035-packaged-formats.md; Java's module `paimon-vortex`.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, BinaryIO
@@ -18,6 +17,7 @@ from paimon_py.formats.base import Encoder, FileWriter, OpenFile, ReadSettings, 
 from paimon_py.formats.packaged.local import local_path
 from paimon_py.formats.packaged.opened import PackagedOpenFile, load_package, packaged
 from paimon_py.spec.types import Field
+from paimon_py.storage.range_reader import RangeReader
 
 _DEFAULTS = ReadSettings()
 _SCANNED_ROWS = 1 << 20
@@ -77,40 +77,21 @@ class VortexFile:
         self._release()
 
 
-class _Source(io.RawIOBase):
+class _Source(RangeReader):
     """The open file, for threads of the package, which read one after the other; keeps the error of a read."""
 
     def __init__(self, source: BinaryIO, size_bytes: int) -> None:
-        super().__init__()
+        super().__init__(size_bytes)
         self._source = source
-        self._size_bytes = size_bytes
-        self._position = 0
         self._failed: PaimonError | None = None
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size_bytes}[whence]
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
+    def _read_at(self, start: int, length: int) -> bytes:
         try:
-            self._source.seek(self._position)
-            data = self._source.read(len(view))
+            self._source.seek(start)
+            return self._source.read(length)
         except PaimonError as error:
             self._failed = error
             raise
-        view[: len(data)] = data
-        self._position += len(data)
-        return len(data)
 
     def call(self, work: Callable[[], Any]) -> Any:
         """What a call of the package returns. Raises: the error of the store, if a read failed."""
