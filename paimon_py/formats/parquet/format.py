@@ -5,7 +5,6 @@ Source: format.md §8.3; Java `ParquetFileFormat`, `ParquetReaderFactory`.
 
 from __future__ import annotations
 
-import base64
 import functools
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO, NamedTuple, cast
@@ -248,7 +247,7 @@ class ParquetOpenFile:
             return _Column(field, target, as_is=False, is_absent=True)
         stored = self._schema.field(index)
         is_system = field.id >= SYSTEM_FIELD_ID_START  # row ids, which some writers declare NOT NULL
-        if field.type.nullable and not stored.nullable and not is_system and not self._is_meant_required(field, stored):
+        if field.type.nullable and not stored.nullable and not is_system and not self._is_meant(field, stored):
             raise ValueError(f"column {field.name} has no nulls by the file, which its schema allows")
         shared = shared_keys(stored, field.type, _stamps)
         if shared is not None:
@@ -258,21 +257,12 @@ class ParquetOpenFile:
             check_stored(stored.type, field.type, _stamps)
         return _Column(field, target, as_is)
 
-    def _is_meant_required(self, field: Field, stored: pa.Field) -> bool:
-        """Whether the writer declared a column NOT NULL although its table does not, as the official SDK does.
+    def _is_meant(self, field: Field, stored: pa.Field) -> bool:
+        """Whether the writer of a REQUIRED column meant it, although its table allows NULL."""
+        from paimon_py.formats.parquet.levels import is_meant_required
 
-        Paimon's own writers do not, except for maps whose type an SDK declares incorrectly: in their files, which have
-        field ids and no Arrow schema, a column without levels is damaged, and its values would be read from the wrong
-        position.
-        """
-        if not isinstance(field.type, Atomic):
-            return True
-        text = (self._metadata.metadata or {}).get(b"ARROW:schema")
-        if text is None:
-            return b"PARQUET:field_id" not in (stored.metadata or {})
-        schema = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text)))
-        index = schema.get_field_index(stored.name)
-        return index >= 0 and not schema.field(index).nullable
+        is_flat = isinstance(field.type, Atomic)
+        return not is_flat or is_meant_required(self._source, self._metadata.metadata or {}, stored, self._group_rows)
 
     def _with_paths(self, column: _Column) -> _Column:
         """The column with the part of it to decode: of a ROW, only the requested fields."""

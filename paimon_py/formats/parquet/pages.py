@@ -155,7 +155,7 @@ class PageReader:
         for pages, kept in chosen:
             data = [pages.data[number] for number in kept]
             dictionary = [] if pages.dictionary is None else [pages.dictionary]
-            parts += [_read(self._source, page.start, page.size) for page in (*dictionary, *data)]
+            parts += [read_exactly(self._source, page.start, page.size) for page in (*dictionary, *data)]
             size = sum(page.size for page in (*dictionary, *data))
             columns.append((pages, self._column(pages, start, size, rows)))
             start += size
@@ -255,7 +255,7 @@ def _walk(source: BinaryIO, chunk: Chunk, physical: str) -> Iterator[tuple[int, 
     start, end = chunk.start, chunk.start + chunk.size
     knows = physical in _ORDERED and chunk_statistics(chunk, physical).low is not None
     while start < end:
-        header, length = _header(source, start, end - start)
+        header, length = page_header(source, start, end - start)
         kind, compressed = thrift.number(header, _PAGE_TYPE), thrift.number(header, _PAGE_COMPRESSED)
         if kind is None or compressed is None or compressed < 0 or start + length + compressed > end:
             raise ValueError(f"no page begins at byte {start}")
@@ -272,11 +272,11 @@ def _walk(source: BinaryIO, chunk: Chunk, physical: str) -> Iterator[tuple[int, 
         start += size
 
 
-def _header(source: BinaryIO, start: int, most: int) -> tuple[Struct, int]:
+def page_header(source: BinaryIO, start: int, most: int) -> tuple[Struct, int]:
     """The header at a position, and its length."""
     window = _HEADER_BYTES
     while True:
-        reader = thrift.Reader(_read(source, start, min(window, most)))
+        reader = thrift.Reader(read_exactly(source, start, min(window, most)))
         try:
             return reader.struct(), reader.position
         except (ValueError, IndexError):
@@ -285,7 +285,8 @@ def _header(source: BinaryIO, start: int, most: int) -> tuple[Struct, int]:
         window *= 64
 
 
-def _read(source: BinaryIO, start: int, length: int) -> bytes:
+def read_exactly(source: BinaryIO, start: int, length: int) -> bytes:
+    """The bytes of a range. Raises: ValueError if the file ends before."""
     source.seek(start)
     data = source.read(length)
     if len(data) != length:

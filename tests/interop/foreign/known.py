@@ -26,7 +26,6 @@ KNOWN = [
     Known(JAVA_ONLY, "_wider|_promoted", r"stored as|is damaged", "a type of another family: Java converts as its library does"),
     Known(JAVA_ONLY, "", r"cannot (write|compact) tables with", "a feature that we only read"),
     Known(JAVA_ONLY, "timeMillis", r"cannot be decoded: OverflowError", "a time beyond the years of Python"),
-    Known(JAVA_ONLY, "required", r"has no nulls by the file", "files with field ids and no Arrow schema: levels that are gone are damage"),
     Known(JAVA_ONLY, "", r"'(id|schemaId|baseManifestList|deltaManifestList|commit\w+|timeMillis)' is missing", "half a snapshot: Java takes 0"),
     Known(JAVA_ONLY, "laid_out|consumer_value", r"trailing characters", "two writers in one file"),
     Known(JAVA_ONLY, "", r"bytes, its snapshot says", "a list that was cut off at a block would be a shorter list"),

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import itertools
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from paimon_py import Catalog, CorruptionError, Table, col
+from paimon_py.formats.parquet import thrift
+from paimon_py.formats.parquet.footer import split_tail, tail
+from paimon_py.formats.parquet.levels import begins_with_levels
 
 INNER = pa.struct([pa.field("x", pa.int32(), nullable=False), pa.field("y", pa.string(), nullable=False)])
 KINDS = {
@@ -70,16 +78,23 @@ def data_files(table):
 
 @pytest.mark.parametrize(
     "how",
-    [{}, {"store_schema": False}, {"use_dictionary": False, "row_group_size": 700}, {"store_schema": False, "data_page_version": "2.0"}],
+    [
+        {}, {"store_schema": False}, {"use_dictionary": False, "row_group_size": 700}, {"store_schema": False, "data_page_version": "2.0"},
+        {"store_schema": False, "compression": "none", "use_dictionary": False}, {"store_schema": False, "compression": "lz4"},
+    ],
     ids=str,
 )
-def test_their_rows_are_read_filtered_looked_up_and_compacted(table, how):
+@pytest.mark.parametrize("has_ids", [False, True], ids=["no_ids", "field_ids"])
+def test_their_rows_are_read_filtered_looked_up_and_compacted(table, how, has_ids):
     before = table.to_arrow().sort_by("k")
     for path in data_files(table):
         written = pq.read_schema(path)
         own = [f for f in written if f.name not in ("k", *KINDS)]
         schema = pa.schema([pa.field("k", pa.int64(), nullable=False), *required(KINDS).remove(0), *own])
-        rewritten(path, pa.schema([schema.field(name) for name in written.names]), **how)
+        schema = pa.schema([schema.field(name) for name in written.names])
+        if has_ids:
+            schema = pa.schema([field.with_metadata(of.metadata) for field, of in zip(schema, written, strict=True)])
+        rewritten(path, schema, **how)
     again = Table.open(table.location)
     assert again.to_arrow().sort_by("k") == before
     for where in (col("k") == 17, col("s") == "text 3", col("i") > 5990, "o AND f < 100"):
@@ -105,10 +120,74 @@ def holds(row, where):
     return told[str(where)]
 
 
-def test_of_a_file_of_ours_it_is_damage(table):
-    """Ids of fields and no Arrow schema: Paimon's own writers always leave room for NULL."""
-    for path in data_files(table):
-        written = pq.read_schema(path)
-        rewritten(path, pa.schema([f.with_nullable(False) for f in written]), store_schema=False)
-    with pytest.raises(CorruptionError, match="has no nulls by the file"):
-        Table.open(table.location).to_arrow()
+ATOMIC = [name for name in KINDS if name not in "lrma"]
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "brotli", "lz4", "zstd"])
+def test_a_footer_that_denies_the_levels_of_its_pages_is_damaged(codec, tmp_path):
+    """One bit of a footer makes a column REQUIRED: its levels would be read as values."""
+    schema = pa.schema([("k", pa.int64()), *((name, KINDS[name]) for name in ATOMIC)])
+    catalog = Catalog.open(tmp_path)
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", schema)
+    table.write_arrow([{"k": n, **{name: values(name, n) for name in ATOMIC}} for n in range(200)])
+    (path,) = data_files(table)
+    complete = pq.read_table(path)
+    for is_null, version, dictionary in itertools.product((False, True), ("1.0", "2.0"), (False, True)):
+        data = with_nulls(complete) if is_null else complete
+        how = {"compression": codec, "data_page_version": version, "use_dictionary": dictionary, "store_schema": False}
+        pq.write_table(data, path, **how)
+        whole = path.read_bytes()
+        assert Table.open(table.location).to_arrow().num_rows == 200
+        for name in ATOMIC:
+            path.write_bytes(denied(whole, name))
+            with pytest.raises(CorruptionError, match=f"column {name} has no nulls by the file"):
+                table.scan(columns=["k", name]).to_arrow()
+
+
+def with_nulls(data):
+    """Every third value of the columns that allow it is NULL."""
+    keep = pa.array([n % 3 != 1 for n in range(len(data))])
+    for place, field in enumerate(data.schema):
+        if field.name in ATOMIC:
+            data = data.set_column(place, field, pa.compute.if_else(keep, data[place], None))
+    return data
+
+
+def denied(whole, name):
+    """The bytes of a file with a footer in which one column is REQUIRED, over the same pages."""
+    before, footer = split_tail(whole)
+    file = thrift.Reader(footer).struct()
+    (element,) = [e for e in thrift.items(file, 2) if e[4][1] == name.encode()]
+    assert element[3] == (thrift.I32, 1 << 1)
+    element[3] = (thrift.I32, 0)
+    return before + tail(thrift.encode(file))
+
+
+@settings(max_examples=300)
+@given(st.lists(st.booleans(), min_size=1, max_size=300), st.binary(max_size=40))
+def test_levels_are_recognised_however_they_are_packed(levels, rest):
+    """As runs, as groups of eight, and mixed."""
+    for body in (runs(levels), groups(levels), runs(levels[:8]) + groups(levels[8:])):
+        page = len(body).to_bytes(4, "little") + body + rest
+        assert begins_with_levels(page, len(levels))
+        assert not begins_with_levels(page, len(levels) + 8)
+
+
+def runs(levels):
+    """Levels as runs of equal ones."""
+    out = bytearray()
+    for level, run in itertools.groupby(levels):
+        thrift.write_varint(out, len(list(run)) << 1)
+        out.append(level)
+    return bytes(out)
+
+
+def groups(levels):
+    """Levels as bits, eight to a byte, the last byte padded."""
+    out = bytearray()
+    if levels:
+        packed = np.packbits(levels, bitorder="little").tobytes()
+        thrift.write_varint(out, len(packed) << 1 | 1)
+        out += packed
+    return bytes(out)
