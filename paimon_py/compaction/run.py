@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -22,17 +23,18 @@ from paimon_py.compaction.join_columns import JoinedColumns
 from paimon_py.compaction.rewrite import Merging, emit_unmerged, merged_rows, rewrite
 from paimon_py.compaction.steps import Rewrite, StepSettings, Upgrade, steps_of
 from paimon_py.compaction.task import CompactionTask
-from paimon_py.errors import StorageError, UsageError
+from paimon_py.errors import StorageError, UnsupportedError, UsageError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.column import col
 from paimon_py.files.constant_columns import ConstantColumns
 from paimon_py.files.deletion_filter import POSITION_FIELD, alive, with_positions
 from paimon_py.files.expiry import RecordExpiry
-from paimon_py.files.layout import changelog_layout, file_layout, whole_layout
+from paimon_py.files.layout import changelog_layout, file_layout, parquet_for_orc, whole_layout
 from paimon_py.files.physical import with_row_ids
 from paimon_py.files.prefetch import FilePrefetcher
 from paimon_py.files.reader import BATCH_ROWS
 from paimon_py.files.writer import RollingWriter
+from paimon_py.formats.base import UNWRITABLE_TIMES
 from paimon_py.logs import COMPACTIONS, fields
 from paimon_py.lsm.changelog import ChangeRules
 from paimon_py.lsm.engines import engine_of
@@ -63,7 +65,10 @@ def run_task(
         emits_changelog: write the changelog of the table's options; overwrites write none.
         tally: counts two steps for each row: reading it and, if rows are sorted, writing it.
 
-    Cost: reads every file that is not merely moved, once; memory does not depend on the file sizes.
+    Existing rows with times that no ORC file holds are written to Parquet files, also if the table writes ORC.
+
+    Cost: reads every file that is not merely moved, once, and again if it has such rows; memory does not depend on the
+        file sizes.
     Raises:
         CorruptionError: a file is damaged. StorageError: the store failed. Both leave no new file behind, if the store
             can still delete files.
@@ -74,16 +79,13 @@ def run_task(
     began = table.root.env.clock.elapsed() if table.root.env.observers else 0.0
     work = _Work(table, task, emits_changelog=emits_changelog, tally=tally or ProgressCounter(None, 0, "rows"))
     try:
-        if task.joins:
-            before, after = work.compact_columns()
-        else:
-            before, after = work.compact_keyed() if table.schema.primary_keys else work.compact_append()
-        index = work.write_deletions(before, after)
-        changelog = work.finish_changelog()
-        work.end()
-    except BaseException:
-        work.discard()
-        raise
+        before, after, changelog, index = work.run()
+    except UnsupportedError as error:
+        if error.feature not in UNWRITABLE_TIMES:
+            raise
+        again = OpenTable(table.root, parquet_for_orc(table.schema))
+        work = _Work(again, task, emits_changelog=emits_changelog, tally=ProgressCounter(None, 0, "rows"))
+        before, after, changelog, index = work.run()
     COMPACTIONS.info(
         "%s: %d files became %d on level %d (%d rows, %d bytes were read)", work.directory, len(before), len(after),
         task.output_level, task.row_count, task.size_bytes,
@@ -108,6 +110,15 @@ def run_task(
 
 Compacted = tuple[tuple[DataFile, ...], tuple[DataFile, ...]]
 """The files that a compaction replaces, and the new ones."""
+
+
+class _Result(NamedTuple):
+    """What a task did: the files that it replaces, the new ones, those of the changelog, and deletion vectors."""
+
+    before: tuple[DataFile, ...]
+    after: tuple[DataFile, ...]
+    changelog: tuple[DataFile, ...]
+    vectors: tuple[IndexEntry, ...]
 
 
 class _Work:
@@ -143,6 +154,21 @@ class _Work:
     def directory(self) -> str:
         """The directory of the bucket."""
         return self._files.directory
+
+    def run(self) -> _Result:
+        """The files before and after, the changelog and the deletion vectors; if it fails, no new file stays."""
+        try:
+            if self._task.joins:
+                before, after = self.compact_columns()
+            else:
+                before, after = self.compact_keyed() if self._schema.primary_keys else self.compact_append()
+            index = self.write_deletions(before, after)
+            return _Result(before, after, self.finish_changelog(), index)
+        except BaseException:
+            self.discard()
+            raise
+        finally:
+            self.end()
 
     def compact_keyed(self) -> Compacted:
         """Move the files that can be moved, and merge the others."""

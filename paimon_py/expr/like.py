@@ -69,9 +69,12 @@ def prefix(pattern: str) -> str:
 
 
 def regex(pattern: str, *, ignore_case: bool = False) -> str:
-    """The pattern for RE2: matches the whole string, including newlines, case-sensitive unless `ignore_case`."""
+    """The pattern for RE2: matches the whole string, including newlines, case-sensitive unless `ignore_case`.
+
+    `%` matches any bytes, also those that are not UTF-8; `_` matches a character.
+    """
     body = [
-        _escape(piece.text) if isinstance(piece, Plain) else (".*" if piece.sign == ANY_TEXT else ".")
+        _escape(piece.text) if isinstance(piece, Plain) else ("\\C*" if piece.sign == ANY_TEXT else ".")
         for piece in pieces(pattern)
     ]
     return ("(?is)" if ignore_case else "(?s)") + "\\A" + "".join(body) + "\\z"

@@ -31,6 +31,7 @@ _VECTOR_TARGETS = 10
 _KEYED_TARGET_BYTES = 128 << 20
 _ANY_ROWS = (1 << 63) - 1
 _BY_LEVEL = "file.format.per.level"
+_FORMAT = "file.format"
 
 
 class FileLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -128,7 +129,7 @@ def file_layout(
     thin = options.get_bool("data-file.thin-mode")
     modes = value_modes(schema.options, schema.fields, level, stats_mode)
     format_name = options.get_map(_BY_LEVEL).get(
-        str(level), format_name or options.get_str("file.format")
+        str(level), format_name or options.get_str(_FORMAT)
     )
     compressions = options.get_map("file.compression.per.level")
     default_target = _KEYED_TARGET_BYTES if key_fields else _APPEND_TARGET_BYTES
@@ -228,6 +229,21 @@ def changelog_layout(schema: TableSchema, *, level: int = 0) -> FileLayout:
     if options.is_set("changelog-file.stats-mode"):
         layout = _with_modes(layout, schema, changelog_modes(schema.options, schema.fields))
     return msgspec.structs.replace(layout, target_rows=_ANY_ROWS, indexes=(), is_changelog=True)
+
+
+def parquet_for_orc(schema: TableSchema) -> TableSchema:
+    """The schema with Parquet wherever its options set the format ORC."""
+    options = dict(schema.options)
+    for name in (_FORMAT, "changelog-file.format", VECTOR_FORMAT):
+        if options.get(name, "").lower() == "orc":
+            options[name] = "parquet"
+    if options.get("file.compression", "").lower() == "zlib":
+        options["file.compression"] = "gzip"
+    levels = Options(options).get_map(_BY_LEVEL)
+    if levels:
+        texts = {level: "parquet" if name.lower() == "orc" else name for level, name in levels.items()}
+        options[_BY_LEVEL] = ",".join(f"{level}:{name}" for level, name in texts.items())
+    return msgspec.structs.replace(schema, options=options)
 
 
 def _without(schema: TableSchema, fields: Sequence[Field]) -> TableSchema:

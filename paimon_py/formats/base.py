@@ -43,6 +43,11 @@ _ASKED = re.compile(r"size (\d+) failed")
 _NO_THREADS = ("start new thread", "Resource temporarily unavailable")
 
 DEFAULT_BLOCK_BYTES = 128 << 20
+LAST_SECOND_FEATURE = "ORC timestamps in the last second before 1970 with digits below the millisecond"
+YEARS_FEATURE = "ORC timestamps outside the years -292,000,000 … 292,000,000"
+UNWRITABLE_TIMES = frozenset((LAST_SECOND_FEATURE, YEARS_FEATURE))
+"""The features of errors for times that no ORC file holds."""
+
 
 SLICES_BYTES = 2 << 20
 """About the maximum size of the rows that are encoded as one file for each of their slices."""

@@ -18,6 +18,7 @@ from paimon_py.codec.manifest.columns import ABSENT, EntryColumns, file_source
 from paimon_py.errors import SchemaError, UnsupportedError
 from paimon_py.expr.prune import Bounds
 from paimon_py.files.casts.cast import cast
+from paimon_py.files.physical import bounded_fields
 from paimon_py.files.stats_evolution import bounded_columns
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.entry_filter import EntryFilter
@@ -135,8 +136,7 @@ class FilePart:
         which: str,
     ) -> pa.Array:
         schema, count = self._schema(schema_id), len(entries)
-        names = schema.names if covered is None else covered
-        fields = [schema.field(name) for name in names]
+        fields = bounded_fields(schema, covered)
         slots = {field.id: slot for slot, field in enumerate(fields)}
         present = {field.id for field in schema.fields if written is None or field.name in written}
         wanted = [slots[field.id] for field in self.state.schema.fields if field.id in slots]

@@ -11,7 +11,7 @@ from pair import Kind, Pair
 from test_file_index_interop import some_value
 from values import canonical_rows
 
-from paimon_py import SetOption, col
+from paimon_py import RemoveOption, RenameColumn, SetOption, col
 from paimon_py.spec.file_indexes import allows
 from paimon_py.spec.type_text import parse_type
 
@@ -142,3 +142,28 @@ def test_java_skips_rows_by_our_indexes_as_by_its_own(java, tmp_path, by):
     pair.act(("compact", True), "j")
     pair.check_filters(trees, canonical_rows(columns, rows))
     assert pair.table().scan(where=col("v") == 2).explain().index_rows > 0
+
+
+@pytest.mark.parametrize("way", ["renamed", "added by Java"])
+def test_java_reads_older_states_without_the_index_of_a_column_that_they_lack(java, tmp_path, way):
+    """Java 2.0 looks for the columns of today's indexes in the schema of the state: docs/file-indexes.md says so."""
+    columns = [["k", "INT"], ["a", "INT"]]
+    options = {"bucket": "-1", **({"file-index.bitmap.columns": "a"} if way == "renamed" else {})}
+    pair = Pair(java("2.0.0"), tmp_path)
+    pair.create(Kind(columns, [], [], options), "o")
+    pair.act(("write", [{"k": 1, "a": 1}, {"k": 2, "a": 3}]), "o")
+    if way == "renamed":
+        changes = [["rename", "a", "b"]]
+        (refused,) = pair.steps([{"op": "alter", "changes": changes, "expectError": True}], check=False)
+        assert "does not exist in table schema" in refused["error"]
+        pair.table().alter(RenameColumn("a", "b"))
+    else:
+        pair.steps([{"op": "alter", "changes": [["add", "b", "INT"]]}])
+        pair.steps([{"op": "alter", "changes": [["set", "file-index.bitmap.columns", "b"]]}])
+    older = {"op": "read", "options": {"scan.snapshot-id": "1"}, "filter": ["=", "a", 1]}
+    (latest, failed) = pair.steps([{"op": "read"}, {**older, "expectError": True}], check=False)
+    assert len(latest["result"]) == 2 and "does not exist in table schema" in failed["error"]
+    assert pair.table().scan(snapshot_id=1, where="a = 1").to_arrow()["k"].to_pylist() == [1]
+    pair.table().alter(RemoveOption("file-index.bitmap.columns"))
+    (found,) = pair.steps([older])
+    assert 1 in [row["k"] for row in found]

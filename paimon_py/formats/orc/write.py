@@ -17,7 +17,14 @@ from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.columns import from_numpy, numpy_values, validity_mask
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import OptionError, SchemaError, UnsupportedError
-from paimon_py.formats.base import ColumnBounds, WriteSettings, flag_option, number_option
+from paimon_py.formats.base import (
+    LAST_SECOND_FEATURE,
+    YEARS_FEATURE,
+    ColumnBounds,
+    WriteSettings,
+    flag_option,
+    number_option,
+)
 from paimon_py.formats.bounds import RunningBounds
 from paimon_py.formats.field_ids import identified_schema
 from paimon_py.formats.guards import GuardedSink
@@ -26,8 +33,6 @@ from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, leaves, reshape
 from paimon_py.spec.bounds import TIME_SECONDS_MAX
 from paimon_py.spec.types import Atomic, Field, Root
 
-LAST_SECOND_FEATURE = "ORC timestamps in the last second before 1970 with digits below the millisecond"
-YEARS_FEATURE = "ORC timestamps outside the years -292,000,000 … 292,000,000"
 LEGACY_LTZ = "orc.timestamp-ltz.legacy.type"
 
 _CODECS = {"none": "uncompressed", "zlib": "zlib", "snappy": "snappy", "lz4": "lz4", "zstd": "zstd"}

@@ -25,6 +25,7 @@ from paimon_py import (
     Table,
     UnsupportedError,
     UsageError,
+    col,
     sql,
 )
 from paimon_py.imports import verb
@@ -506,6 +507,9 @@ def test_strings_that_are_not_utf8_are_what_the_page_says(catalog, tmp_path, for
         return
     assert table.to_arrow().sort_by("k")["c"].cast(pa.binary()).to_pylist() == [*raw.to_pylist(), b"b"]
     assert sorted(table.scan(where="c >= 'c'").to_arrow()["k"].to_pylist()) == [1, 2, 4]
+    for like, keys in {"%": [1, 2, 4, 5], "c%": [2], "%f%": [2], "caf_": [], "%_": [1, 4, 5]}.items():
+        assert sorted(table.scan(where=col("c").like(like)).to_arrow()["k"].to_pylist()) == keys, like
+    assert table.scan(where=~col("c").like("caf%")).count() == 3
     for act in (table.scan().to_pandas, lambda: table.update("k = 1", {"c": "x"})):
         with pytest.raises((SchemaError, CorruptionError), match=r"column '?c'? contains bytes that are not UTF-8"):
             act()

@@ -298,3 +298,16 @@ def test_every_column_can_be_read_alone_and_every_table_of_an_empty_table(catalo
         assert table.system(name).scan(columns=[column]).to_arrow() == whole.select([column])
     empty = catalog.create_table("d.empty", Schema([("k", "INT")]))
     assert empty.system(name).scan().count() == (1 if name in ("schemas", "aggregation_fields") else 0)
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_files_with_stored_row_ids_show_their_statistics(catalog, vectors):
+    options = {"row-tracking.enabled": "true", "deletion-vectors.enabled": vectors, "compaction.min.file-num": "2"}
+    table = catalog.create_table("d.tracked", pa.schema([("v", pa.int64()), ("s", pa.string())]), options=options)
+    for number in range(3):
+        table.write_arrow(pa.table({"v": [number], "s": [None]}))
+    table.compact(full=True)
+    (found,) = dicts(table.refresh().system("files").scan())
+    assert found["write_cols"] == ["v", "s", "_ROW_ID", "_SEQUENCE_NUMBER"]
+    assert found["min_value_stats"] == "{s=null, v=0}" and found["max_value_stats"] == "{s=null, v=2}"
+    assert found["null_value_counts"] == "{s=3, v=0}"

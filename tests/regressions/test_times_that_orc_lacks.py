@@ -1,0 +1,63 @@
+"""Rows whose times no ORC file holds, in tables that were altered to ORC: compactions write them to Parquet files."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from unit.public import new_catalog
+
+from paimon_py import Schema, SetOption, UnsupportedError, col
+
+LATE = [-1001, -1, 5, None, -(10**6) + 1]
+ROWED = {"row-tracking.enabled": "true", "compaction.min.file-num": "2"}
+KINDS = {
+    "append": (None, {}), "with row ids": (None, ROWED), "evolution": (None, {**ROWED, "data-evolution.enabled": "true"}),
+    "keyed": (["k"], {"bucket": "1", "write-only": "true"}),
+    "changelog": (["k"], {"bucket": "1", "write-only": "true", "changelog-producer": "full-compaction"}),
+    "vectors": (["k"], {"bucket": "1", "write-only": "true", "deletion-vectors.enabled": "true"}),
+}  # fmt: skip
+
+
+def table_of(catalog, kind):
+    keys, options = KINDS[kind]
+    columns = Schema([("k", "INT NOT NULL"), ("t", "TIMESTAMP(6)"), ("s", "TIMESTAMP(3)")])
+    table = catalog.create_table("d.t", columns, primary_key=keys, options=options)
+    for key, value in enumerate(LATE):
+        late = pa.array([value], pa.timestamp("us"))
+        far = pa.array([2**63 - 1 if key == 2 else None], pa.timestamp("ms"))
+        table.write_arrow(pa.table({"k": pa.array([key], pa.int32()), "t": late, "s": far}))
+    return table
+
+
+def stored(table):
+    rows = table.refresh().to_arrow().sort_by("k")
+    return rows["k"].to_pylist(), [rows[name].combine_chunks().view(pa.int64()).to_pylist() for name in ("t", "s")]
+
+
+@pytest.mark.parametrize("compression", ["zstd", "zlib"])
+@pytest.mark.parametrize("level", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_compaction_keeps_rows_that_orc_lacks(tmp_path, kind, level, compression):
+    table = table_of(new_catalog(tmp_path / "w"), kind)
+    before = [*range(len(LATE))], [LATE, [None, None, 2**63 - 1, None, None]]
+    if level:
+        table.alter(SetOption("file.format.per.level", "0:orc,5:orc"))
+    else:
+        table.alter(SetOption("file.format", "orc"), SetOption("file.compression", compression))
+    table.compact(full=True)
+    assert stored(table) == before
+    files = table.refresh().system("files").to_arrow().to_pylist()
+    assert len(files) == 1 and files[0]["file_path"].endswith(".parquet")
+    table.compact(full=True)
+    assert table.remove_orphans(older_than=0, dry_run=True).files == 0
+    with pytest.raises(UnsupportedError, match="ORC timestamps"):
+        table.write_arrow(pa.table({"k": pa.array([9], pa.int32()), "t": pa.array([-1], pa.timestamp("us"))}))
+
+
+def test_other_rows_are_compacted_to_orc(tmp_path):
+    table = table_of(new_catalog(tmp_path / "w"), "append")
+    table.delete(col("k").isin([0, 1, 2, 4]))
+    table.write_arrow(pa.table({"k": pa.array([7], pa.int32()), "t": pa.array([-(10**6)], pa.timestamp("us"))}))
+    table.alter(SetOption("file.format", "orc"))
+    table.compact(full=True)
+    assert [row["file_path"].endswith(".orc") for row in table.refresh().system("files").to_arrow().to_pylist()] == [True]
