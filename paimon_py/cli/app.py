@@ -13,7 +13,7 @@ import pyarrow as pa
 from click.shell_completion import get_completion_class
 
 import paimon_py
-from paimon_py.cli.care import branch, compact, expire, tag
+from paimon_py.cli.care import branch, compact, expire, rescale, tag
 from paimon_py.cli.cleaning import doctor, orphans
 from paimon_py.cli.definitions import alter, create, drop
 from paimon_py.cli.history import consumers, history, rollback
@@ -90,7 +90,7 @@ def completion(shell: str) -> None:
 
 _COMMANDS = (
     list_tables, show, show_schema, snapshots, history, files, partitions, tree, top, report, doctor, head, diff,
-    tail, sql, load, import_files, care, compact, expire, orphans, tag, branch, create, alter, drop, rollback,
+    tail, sql, load, import_files, care, compact, rescale, expire, orphans, tag, branch, create, alter, drop, rollback,
     consumers, iceberg,
 )  # fmt: skip
 _EXAMPLES = {
@@ -125,6 +125,7 @@ _EXAMPLES = {
         "care s3://lake/wh --once -d shop --format json -o s3.endpoint=https://s3.example",
     ],
     "compact": ["compact warehouse/shop.db/orders --full -p month=3"],
+    "rescale": ["rescale warehouse/shop.db/orders 8", "rescale warehouse/shop.db/orders 8 -p month=3"],
     "expire": ["expire warehouse/shop.db/orders --retain-min 1 --retain-max 10 --older-than 1d --dry-run"],
     "orphans": ["orphans warehouse/shop.db/orders", "orphans warehouse/shop.db/orders --older-than 2d --delete --yes"],
     "tag": ["tag warehouse/shop.db/orders", "tag warehouse/shop.db/orders create before-cleaning --retain 7d"],

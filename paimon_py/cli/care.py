@@ -41,6 +41,19 @@ def compact(table: Table, full: bool, chosen: tuple[dict[str, str], ...], where:
 
 @click.command()
 @takes_table
+@click.argument("buckets", type=click.IntRange(1))
+@click.option("--partition", "-p", "chosen", type=partition, multiple=True, metavar="KEY=VALUE,…", help="Partition.")
+@takes_format
+def rescale(table: Table, buckets: int, chosen: tuple[dict[str, str], ...], form: str) -> None:
+    """Rewrite a table, or some partitions, with another number of buckets; the rows do not change."""
+    partitions = [typed_partition(table, one) for one in chosen] or None
+    with progress("rescaling") as report:
+        done = table.rescale(buckets, partitions=partitions, progress=report)
+    show_record({"snapshot_id": done.snapshot_id, "new_files": done.file_count, "rows": done.row_count}, form)
+
+
+@click.command()
+@takes_table
 @click.option("--retain-max", type=click.IntRange(1), help="Keep at most this many snapshots, whatever their age.")
 @click.option("--retain-min", type=click.IntRange(1), help="Keep at least this many of the newest snapshots.")
 @click.option("--older-than", type=age_or_moment, metavar="AGE|TIME", help="Expire only snapshots that are older.")

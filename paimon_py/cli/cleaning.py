@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 import click
 import msgspec
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from paimon_py import Finding, Table
 from paimon_py.cli.output import on_one_line, show_record, show_table, takes_format
-from paimon_py.cli.sizes import count_text
+from paimon_py.cli.sizes import count_text, size_text
 from paimon_py.cli.terminal import ask, progress, takes_yes
 from paimon_py.cli.values import age_or_moment, takes_table
 from paimon_py.cli.words import in_commands
@@ -68,7 +68,7 @@ def orphans(table: Table, older_than: timedelta | datetime | None, delete: bool,
     if not yes:
         _show_orphans(found, "table")
         users = f", and remove {count_text(len(found.users), 'idle user')}" if found.users else ""
-        ask(f"Delete {count_text(found.files, 'file')} of {found.size_bytes:,} bytes{users}?", yes=yes)
+        ask(f"Delete {count_text(found.files, 'file')} of {size_text(found.size_bytes)}{users}?", yes=yes)
     with progress("cleaning") as report:
         done = table.remove_orphans(older_than=older_than, dry_run=False, progress=report)
     _show_orphans(done, form)
@@ -80,7 +80,9 @@ def _show_orphans(found: RemovedOrphans, form: str) -> None:
     if form != "table":
         show_record(record, form)
         return
-    paths = record.pop("paths")
+    paths, limit = record.pop("paths"), record.pop("older_than_millis")
+    record["size"] = size_text(record.pop("size_bytes"))
+    record["older_than"] = datetime.fromtimestamp(limit / 1000, timezone.utc)
     show_record(record, form)
     for path in paths[:_SHOWN]:
         click.echo(on_one_line(path))

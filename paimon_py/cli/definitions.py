@@ -13,6 +13,7 @@ from paimon_py import (
     Catalog,
     DropColumn,
     First,
+    OptionError,
     RemoveOption,
     RenameColumn,
     Schema,
@@ -26,6 +27,7 @@ from paimon_py.cli.output import show_record, takes_format
 from paimon_py.cli.sizes import count_text
 from paimon_py.cli.terminal import ask, takes_yes
 from paimon_py.cli.values import names, setting, table_name, takes_name, takes_place, takes_table
+from paimon_py.spec.option_names import known_names, nearest
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field, RowType
 
@@ -107,11 +109,24 @@ def alter(  # noqa: PLR0913
     changes += [UpdateColumnType(field.name, field.type, allow_narrowing=allow_narrowing) for field in types]
     changes += [DropColumn(name) for name in drop]
     changes += [SetOption(name, value) for name, value in settings]
-    changes += [RemoveOption(name) for name in unset]
+    changes += [RemoveOption(_known_option(table, name)) for name in unset]
     changes += [] if comment is None else [UpdateComment(comment)]
     if not changes:
         raise click.UsageError("nothing is changed: give --add, --drop, --rename, --type, --set, --unset or --comment")
     show_record({"schema_id": table.alter(*changes).id}, form)
+
+
+def _known_option(table: Table, name: str) -> str:
+    """The name of an option that the table has, or that Paimon knows.
+
+    Raises: OptionError
+    """
+    has = table.options
+    if name not in has and name not in known_names():
+        near = nearest(name, known_names() | has.keys())
+        hint = f"did you mean {near!r}?" if near else f"its options are {', '.join(has) or 'all defaults'}"
+        raise OptionError(f"{table.name} has no option {name!r}; {hint}", option=name)
+    return name
 
 
 @click.command()

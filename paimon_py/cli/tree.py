@@ -12,10 +12,10 @@ from rich.tree import Tree
 
 from paimon_py import Table
 from paimon_py.cli.output import draw, on_one_line, show_table, takes_format
+from paimon_py.cli.sizes import size_text
 from paimon_py.cli.values import takes_table
 
 _BAR = 24
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _SUMS = ("file_count", "record_count", "file_size_in_bytes")
 
 
@@ -54,15 +54,7 @@ def _draw(name: str, levels: pa.Table, limit: int) -> Tree:
 
 def _summary(rows: list[dict[str, Any]]) -> str:
     files, records, size = (sum(row[name] for row in rows) for name in _SUMS)
-    return f"{files:,} file{'' if files == 1 else 's'}, {records:,} row{'' if records == 1 else 's'}, {_size(size)}"
-
-
-def _size(count: float) -> str:
-    for unit in _UNITS:
-        if count < 1024 or unit == _UNITS[-1]:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    raise AssertionError("the last unit takes everything")
+    return f"{files:,} file{'' if files == 1 else 's'}, {records:,} row{'' if records == 1 else 's'}, {size_text(size)}"
 
 
 def _escape_line(text: str) -> str:

@@ -37,7 +37,8 @@ class TableLoading(TableVerbs):
 
         A file with a column that the table does not have is rejected, so that a misspelt column does not become NULL in
         all rows, and a CSV file with another delimiter is not read as a single column. Columns missing from a file
-        become NULL or their default, as in `write_arrow`.
+        become NULL or their default, as in `write_arrow`. In JSON, MAPs are objects and VARIANTs are any value; in CSV,
+        values of nested types are JSON text.
 
         Args:
             files: a path, URL, directory or pattern (`"in/*.csv"`, `**` for any depth), or several; each file is read

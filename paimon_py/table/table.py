@@ -22,6 +22,7 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.html import join_values
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.branches import check_branch_options
+from paimon_py.metadata.misplaced import schema_to_open
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
@@ -95,7 +96,7 @@ class Table(
         used, settings = env_of(env), as_mapping("options", options)
         store, location = open_refreshing(path_text(path), settings, used)
         root = TableRoot(store, location, used, settings)
-        table = cls(root, root.latest_schema_to_open(), location.rstrip("/").rsplit("/", 1)[-1])
+        table = cls(root, schema_to_open(root), location.rstrip("/").rsplit("/", 1)[-1])
         branch = settings.get("branch", MAIN_BRANCH)
         return table if branch == MAIN_BRANCH else table.branch(branch)
 

@@ -24,6 +24,7 @@ from paimon_py.codec.columns import Mask, from_numpy
 from paimon_py.spec.bad_row import BadRow
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type, with_nullability
+from paimon_py.write.json_texts import from_json_texts
 
 OnBadRow = Callable[[BadRow], object]
 
@@ -223,7 +224,9 @@ def _parse(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
 
 
 def _column(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Strings as Arrow's CSV reader parses them for a type. Raises: ArrowInvalid"""
+    """Strings as Arrow's CSV reader parses them for a type, of nested types as JSON. Raises: ArrowInvalid"""
+    if pa.types.is_nested(kind):
+        return from_json_texts(texts, kind)
     lines = ("" if text is None else '"' + text.replace('"', '""') + '"' for text in texts.to_pylist())
     found = pa.csv.read_csv(
         io.BytesIO("".join(f"{line}\n" for line in lines).encode()),

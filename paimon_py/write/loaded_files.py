@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import PurePath
@@ -20,12 +20,14 @@ import pyarrow.json
 import pyarrow.parquet
 
 from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.codec.variant.form import is_variant
 from paimon_py.errors import SchemaError, StorageError, UnsupportedError, UsageError
 from paimon_py.progress import Progress
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.storage.open import open_store
 from paimon_py.storage.store import Store
 from paimon_py.write.good_rows import GoodRows, OnBadRow
+from paimon_py.write.json_texts import from_json_texts, from_parsed, holds_map, parsed_type, with_entries
 
 _SUFFIXES = {"csv": "csv", "tsv": "csv", "parquet": "parquet", "json": "json", "jsonl": "json", "ndjson": "json"}
 _FORMATS = ("csv", "parquet", "json")
@@ -232,11 +234,13 @@ class _Source(NamedTuple):
 
 
 def _csv(source: _Source, schema: TableSchema, how: LoadFormat) -> Batches:
-    """Unquoted empty values are NULL; `""` is an empty string."""
+    """Unquoted empty values are NULL; `""` is an empty string; nested values are JSON."""
+    types = _types(schema)
+    texts = pa.schema([each.with_type(pa.string()) if pa.types.is_nested(each.type) else each for each in types])
     delimiter = how.delimiter or ("\t" if _suffix(source.path) == "tsv" else ",")
 
     def rows(on_bad_row: OnBadRow) -> GoodRows:
-        return GoodRows(source.open, source.path, _types(schema), schema, list(how.nulls), delimiter, on_bad_row)
+        return GoodRows(source.open, source.path, types, schema, list(how.nulls), delimiter, on_bad_row)
 
     if how.on_bad_row is not None:
         good = rows(how.on_bad_row)
@@ -246,20 +250,24 @@ def _csv(source: _Source, schema: TableSchema, how: LoadFormat) -> Batches:
             source.open(),
             parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=pa.csv.ConvertOptions(
-                column_types=_types(schema), null_values=["", *how.nulls], strings_can_be_null=True,
+                column_types=texts, null_values=["", *how.nulls], strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
             ),
         )  # fmt: skip
     except pa.ArrowInvalid as error:
         raise _at_line(error, rows(lambda _: None)) from error
 
+    known = pa.schema([
+        each.with_type(types.field(each.name).type) if each.name in types.names else each for each in found.schema
+    ])
+
     def batches() -> Iterator[pa.RecordBatch]:
         try:
-            yield from found
+            yield from found if known == found.schema else (_with_types(each, known, from_json_texts) for each in found)
         except pa.ArrowInvalid as error:
             raise _at_line(error, rows(lambda _: None)) from error
 
-    return found.schema, batches()
+    return known, batches()
 
 
 def _at_line(error: pa.ArrowInvalid, rows: GoodRows) -> pa.ArrowInvalid:
@@ -281,21 +289,37 @@ def _json(source: _Source, schema: TableSchema, how: LoadFormat) -> Batches:  # 
     if not hasattr(pa.json, "open_json"):
         message = f"JSON files need pyarrow 20 or later, which reads them in batches; {pa.__version__} is installed"
         raise UnsupportedError(message, feature="JSON files")
-    names = pa.json.open_json(source.open()).schema
     types = _types(schema)
+    maps, variants = {field.name: field.type for field in types if holds_map(field.type)}, _variants(schema)
+
+    def lines() -> BinaryIO:
+        return with_entries(source.open(), maps, variants) if maps or variants else source.open()
+
+    names = pa.json.open_json(lines()).schema
     known = pa.schema([
         types.field(field.name).with_nullable(True) if field.name in types.names else field for field in names
     ])
     read = pa.schema([_json_field(field, names.field(field.name).type) for field in known])
     options = pa.json.ParseOptions(explicit_schema=read, unexpected_field_behavior="error")
-    found = pa.json.open_json(source.open(), parse_options=options)
+    found = pa.json.open_json(lines(), parse_options=options)
     if found.schema.names != known.names or read == known:
         return found.schema, found
-    return known, (batch.cast(known, safe=True) for batch in found)
+    return known, (_with_types(batch, known, from_parsed) for batch in found)
+
+
+def _with_types(
+    batch: pa.RecordBatch, schema: pa.Schema, convert: Callable[[pa.Array, pa.DataType], pa.Array]
+) -> pa.RecordBatch:
+    """Rows with the columns that are not of their type yet converted."""
+    pairs = zip(batch.columns, schema, strict=True)
+    columns = [each if each.type == field.type else convert(each, field.type) for each, field in pairs]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _json_field(field: pa.Field, given: pa.DataType) -> pa.Field:
-    """The type with which a field is parsed: Arrow's JSON reader does not parse dates and times of day from strings."""
+    """The type with which a field is parsed: Arrow's JSON reader knows no maps, and no dates in strings."""
+    if holds_map(field.type):
+        return field.with_type(parsed_type(field.type))
     is_text = not pa.types.is_integer(given) and (pa.types.is_date(field.type) or pa.types.is_time(field.type))
     return field.with_type(pa.string()) if is_text else field
 
@@ -309,7 +333,13 @@ _READERS = {"csv": _csv, "json": _json, "parquet": _parquet}
 
 
 def _types(schema: TableSchema) -> pa.Schema:
-    return to_arrow_schema(schema.fields)
+    """The types as which columns are parsed; variants are JSON texts, which the writer parses."""
+    variants, found = _variants(schema), to_arrow_schema(schema.fields)
+    return pa.schema([pa.field(each.name, pa.string()) if each.name in variants else each for each in found])
+
+
+def _variants(schema: TableSchema) -> set[str]:
+    return {field.name for field in to_arrow_schema(schema.fields) if is_variant(field)}
 
 
 def _suffix(path: str) -> str:

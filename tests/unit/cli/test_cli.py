@@ -25,7 +25,6 @@ import pytest
 from paimon_py import Catalog, Schema, Table, variant
 from paimon_py.cli.app import commands, main
 from paimon_py.cli.terminal import progress
-from paimon_py.cli.words import in_commands
 
 ROOT = Path(__file__).parents[3]
 KEYED = pa.schema(
@@ -134,7 +133,7 @@ def test_the_levels_of_buckets_are_drawn(run, place):
     Table.open(place).compact(full=True, partitions=[{"p": 1}])
     drawn = good(run, "tree", place)
     assert "p=1" in drawn and "level 5  █" in drawn and "level 0  █" in drawn and "1 file, 3 rows" in drawn
-    assert "more" not in drawn
+    assert "more" not in drawn and " KB" in drawn and "iB" not in drawn
     short = good(run, "tree", place, "--limit", "1")
     assert "and 1 more buckets" in short and "p=2" not in short
 
@@ -258,7 +257,7 @@ def test_a_table_is_made_what_a_branch_is(run, place, monkeypatch):
     good(run, "branch", place, "create", "b", "--from", "1")
     good(run, "tag", place, "create", "t")
     code, _, err = run("branch", place, "fast-forward", "b")
-    assert code == 1 and "the tags 't'" in err and "discard=True" in err
+    assert code == 1 and "the tags 't'" in err and "paimon-py branch TABLE fast-forward b --discard" in err
     monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
     assert run("branch", place, "fast-forward", "b", "--discard")[0] == 1
     assert len(as_json(run, "tag", place)) == 1
@@ -326,7 +325,8 @@ def test_orphans_are_shown_and_deleted_when_somebody_says_so(run, place, monkeyp
     assert as_json(run, "orphans", place)["paths"] == [str(orphan)]
     monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
     code, out, err = run("orphans", place, "--delete")
-    assert code == 1 and str(orphan) in out and "Delete 1 file of 6 bytes?" in err and orphan.exists()
+    assert code == 1 and str(orphan) in out and "Delete 1 file of 6 B?" in err and orphan.exists()
+    assert "millis" not in out and re.search(r"older_than +\d{4}-\d\d-\d\d [\d:.]+Z", out)
     done = as_json(run, "orphans", place, "--delete", "--yes", "--older-than", "2d")
     assert (done["files"], done["dry_run"], orphan.exists()) == (1, False, False)
 
@@ -404,6 +404,13 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
         (["diff", "d.t", "2", "nothing", "-w", "{}"], 1, "nothing"),
         (["expire", "d.t", "-w", "{}", "--retain-max", "1", "--retain-min", "2"], 1, "retain"),
         (["rollback", "d.t", "77", "-w", "{}"], 1, "no snapshot 77"),
+        (["head", "{}"], 1, "it is a warehouse: open one of its tables, {}/d.db/t"),
+        (["head", "{}/d.db"], 1, "it is a database: open one of its tables, {}/d.db/t"),
+        (["head", "{}/empty.db"], 1, "is not a Paimon table"),
+        (["head", "{}/d.db/tt"], 1, "did you mean {}/d.db/t?"),
+        (["head", "{}/d.db/t/p=1/bucket-0"], 1, "it is in the directory of a table: open {}/d.db/t"),
+        (["alter", "d.t", "-w", "{}", "--unset", "nonsense"], 1, "d.t has no option 'nonsense'; its options are bucket"),
+        (["alter", "d.t", "-w", "{}", "--unset", "bukcet"], 1, "did you mean 'bucket'?"),
         (["consumers", "d.t", "delete", "c", "-w", "{}"], 1, "no consumer 'c'"),
         (["alter", "d.t", "-w", "{}", "--type", "v INT"], 1, "To change it anyway, add --allow-narrowing"),
         (["alter", "d.t", "-w", "{}", "--add", "x"], 2, "'x' has no type"),
@@ -412,7 +419,7 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
         (["tail", "d.t", "-w", "{}", "--from", "no"], 1, "--from must be"),
         (["care", "{}", "--every", "0s"], 2, "above 0"),
         (["top", "{}", "--every", "0s"], 2, "above 0"),
-        (["compact", "d.t", "-w", "{}", "--where", "k = 1"], 1, "compact --where chooses partitions"),
+        (["compact", "d.t", "-w", "{}", "--where", "k = 1"], 1, "paimon-py compact TABLE --where chooses partitions"),
         (["head", "d.t", "-w", "{}", "-c", "zz"], 1, "there is no column 'zz'"),
         (["head"], 2, "Missing argument 'TABLE'"),
         (["nonsense"], 2, "No such command"),
@@ -428,28 +435,9 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
 def test_errors_are_one_line_and_tell_wrong_usage(run, warehouse, arguments, code, way_out):
     found, out, err = run(*(argument.format(warehouse) for argument in arguments))
     assert re.search(r"[a-z]\w*\(|=True|=False|timedelta|::", err) is None  # no Python
-    assert (found, out) == (code, "") and way_out in err and "hidden" not in err and "Traceback" not in err
+    assert (found, out) == (code, "") and way_out.format(*[warehouse] * 2) in err and "hidden" not in err and "Traceback" not in err
     assert code == 2 or (err.startswith("error: ") and err.count("\n") == 1)
     assert not (warehouse / "nowhere").exists()
-
-
-def test_every_wording_says_a_command_and_its_options(run, capsys):
-    """What the library advises in Python, and what the command line says instead."""
-    said = {
-        "write table.compact()": "write paimon-py compact TABLE",
-        "table.alter(SetOption('a', 'b c')) does": "paimon-py alter TABLE --set 'a=b c' does",
-        "table.alter(RemoveOption('a')) does": "paimon-py alter TABLE --unset a does",
-        "table.expire_snapshots()": "paimon-py expire TABLE",
-        "table.remove_orphans(dry_run=False)": "paimon-py orphans TABLE --delete",
-        "table.reset_consumer('report', 2); readers": "paimon-py consumers TABLE reset report 2; readers",
-        "table.rollback_to(7)": "paimon-py rollback TABLE 7",
-        "give format= (--kind), 'csv'": "give --kind, 'csv'",
-        "the newest 1 stay (retain_min)": "the newest 1 stay (--retain-min)",
-    }
-    assert {text: in_commands(text) for text in said} == said
-    for text in said.values():
-        for words in re.findall(r"paimon-py (\w+).*?((?: --[a-z-]+)*)$", text):
-            assert words[0] in commands.commands
 
 
 def test_times_have_a_zone_wherever_they_are_listed(run, place, monkeypatch):
@@ -618,6 +606,15 @@ def test_changes_that_say_nothing_are_wrong_usage(run, place):
     for arguments in ([], ["--add", "a INT", "--add", "b INT", "--first"], ["--first"], ["--add", "a INT, b INT"]):
         code, _, err = run("alter", place, *arguments)
         assert code == 2 and "Error: " in err
+
+
+def test_a_table_gets_another_number_of_buckets(run, place, tmp_path):
+    assert as_json(run, "alter", place, "--unset", "snapshot.time-retained", "--set", "bucket=2")["schema_id"] == 1
+    (tmp_path / "a.json").write_text('{"p": 1, "k": 9}')
+    code, _, err = run("load", place, tmp_path / "a.json")
+    assert code == 1 and "rewrite p=1 with paimon-py rescale TABLE 2, or" in err
+    assert as_json(run, "rescale", place, "2", "-p", "p=1")["rows"] == 3
+    assert as_json(run, "load", place, tmp_path / "a.json")["rows"] == 1
 
 
 def test_a_table_is_taken_back(run, place):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import datetime
 import gzip
 import json
 import os
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from unit.public import new_catalog, reopened
 
-from paimon_py import SchemaError, StorageError, UsageError
+from paimon_py import Schema, SchemaError, StorageError, UsageError
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("day", pa.date32()), ("price", pa.float64())])
 
@@ -194,3 +197,68 @@ def test_names_of_columns_that_are_not_utf8_are_refused_with_the_way_out(table, 
     (tmp_path / "in.csv").write_bytes(b"id,b\xe4\n1,2\n")
     with pytest.raises(UsageError, match=r"in\.csv cannot be read: .*; iconv -f WINDOWS-1252"):
         table.load_files(tmp_path / "in.csv", **how)
+
+
+NESTED = {
+    "m": ("MAP<STRING, BIGINT>", '{"a": 1, "b": null}', [("a", 1), ("b", None)]),
+    "n": (
+        "MAP<INT, ROW<a DATE, b MAP<STRING, DECIMAL(20, 10)>>>", '{"7": {"a": "2024-01-02", "b": {"z": 1234567890.1234567891}}}',
+        [(7, {"a": datetime.date(2024, 1, 2), "b": [("z", Decimal("1234567890.1234567891"))]})],
+    ),
+    "r": ("ROW<x INT, y ARRAY<MAP<STRING, STRING>>>", '{"x": 1, "y": [{"p": "q,\\n"}, {}, null]}', {"x": 1, "y": [[("p", "q,\n")], [], None]}),
+    "s": ("MULTISET<STRING>", '{"w": 2}', [("w", 2)]),
+    "l": ("ARRAY<INT>", "[1, null]", [1, None]),
+    "e": ("MAP<STRING, BIGINT>", '[{"key": "a", "value": 1}]', [("a", 1)]),
+    "o": ("MAP<STRING, BIGINT>", "{}", []),
+    "v": ("VARIANT", '{"a": [1, "x"]}', None),
+    "w": ("VARIANT", '"x"', None),
+}  # fmt: skip
+"""Columns of nested types: the type, a value as JSON, and as Python value."""
+
+
+@pytest.fixture
+def nested(catalog):
+    return catalog.create_table("d.n", Schema([("k", "INT"), *((name, each[0]) for name, each in NESTED.items())]))
+
+
+def nested_rows(table):
+    rows = sorted(reopened(table).to_arrow().drop(["v", "w"]).to_pylist(), key=lambda row: row["k"])
+    found = reopened(table).scan(columns=["k", "v", "w"], where="v IS NOT NULL").to_pandas()
+    return rows, [str(value) for name in ("v", "w") for value in found[name]]
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_nested_values_of_csv_files_are_json(nested, tmp_path, keep):
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["k", *NESTED], [1, *(each[1] for each in NESTED.values())], [2, *[""] * len(NESTED)]])
+    nested.load_files(tmp_path / "a.csv", on_bad_row=print if keep else None)
+    plain = {name: each[2] for name, each in NESTED.items() if name not in "vw"}
+    rows, variants = nested_rows(nested)
+    assert rows == [{"k": 1, **plain}, {"k": 2, **dict.fromkeys(plain)}] and len(variants) == 2
+
+
+def test_maps_and_variants_of_json_files_are_objects(nested, tmp_path):
+    first = ", ".join(f'"{name}": {each[1]}' for name, each in NESTED.items())
+    later = "".join(f'{{"k": {number}, "m": {{"{number}{"x" * 300}": {number}}}}}\n' for number in range(3, 5_000))
+    (tmp_path / "a.json").write_text(f'{{"k": 1, {first}}}\n{{"k": 2, "m": null}}\n\n{later}')
+    nested.load_files(tmp_path / "a.json")
+    plain = {name: each[2] for name, each in NESTED.items() if name not in "vw"}
+    rows, variants = nested_rows(nested)
+    assert rows[:2] == [{"k": 1, **plain}, {"k": 2, **dict.fromkeys(plain)}] and len(variants) == 2
+    assert [row["m"] for row in rows[2:]] == [[(f"{number}{'x' * 300}", number)] for number in range(3, 5_000)]
+
+
+@pytest.mark.parametrize(("name", "value", "told"), [
+    ("m", '{"a": "x"}', "string"), ("m", "3", "number"), ("n", '{"x": null}', "JSON parse error"), ("m", '{"a": 1', "JSON"),
+    ("l", '["x"]', "string"),
+])  # fmt: skip
+def test_nested_values_that_do_not_fit_are_refused_with_their_line(nested, tmp_path, name, value, told):
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["k", name], [1, ""], [2, value]])
+    with pytest.raises(UsageError, match=f"line 3, column '{name}'"):
+        nested.load_files(tmp_path / "a.csv")
+    bad = []
+    assert nested.load_files(tmp_path / "a.csv", on_bad_row=bad.append).row_count == 1 and bad[0].value == value
+    (tmp_path / "a.json").write_text(f'{{"k": 1}}\n{{"k": 2, "{name}": {value}}}\n')
+    with pytest.raises(UsageError, match=told):
+        nested.load_files(tmp_path / "a.json")

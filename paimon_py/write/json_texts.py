@@ -1,0 +1,163 @@
+"""JSON of nested columns: MAPs are objects, as Spark and Java write them; CSV files hold them as text.
+
+Arrow's JSON reader knows no maps, and no dates and times in strings. Objects are rewritten to arrays of entries,
+before Arrow reads them, and its arrays become maps afterwards; numbers keep all their digits.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Container, Mapping
+from typing import BinaryIO, cast
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+
+_CHUNK_BYTES = 1 << 20
+_NULL = b"null"
+_TEXT_KEYS: tuple[Callable[[pa.DataType], bool], ...] = (
+    pa.types.is_string, pa.types.is_binary, pa.types.is_date, pa.types.is_time, pa.types.is_timestamp,
+)  # fmt: skip
+
+
+def holds_map(kind: pa.DataType) -> bool:
+    """Whether a type is or contains a map."""
+    return pa.types.is_map(kind) or any(holds_map(kind.field(at).type) for at in range(kind.num_fields))
+
+
+def parsed_type(kind: pa.DataType) -> pa.DataType:
+    """The type as which Arrow's JSON reader reads a nested type."""
+    if pa.types.is_map(kind):
+        key, item = parsed_type(kind.key_type), parsed_type(kind.item_type)
+        return pa.list_(pa.struct([pa.field("key", key), pa.field("value", item)]))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(each.name, parsed_type(each.type)) for each in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(parsed_type(kind.value_type))
+    return pa.string() if pa.types.is_date(kind) or pa.types.is_time(kind) else kind
+
+
+def from_parsed(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """An array of `parsed_type(kind)` as the type itself. Raises: ArrowInvalid for an invalid date or NULL as a key."""
+    if array.type == kind:
+        return array
+    if pa.types.is_struct(kind):
+        children = [from_parsed(array.field(at), each.type) for at, each in enumerate(kind)]
+        return pa.StructArray.from_arrays(children, fields=list(kind), mask=_mask(array))
+    if not (pa.types.is_map(kind) or pa.types.is_list(kind)):
+        return array.cast(kind)
+    flat, offsets = array.flatten(), _offsets(array)
+    if pa.types.is_list(kind):
+        items = from_parsed(flat, kind.value_type)
+        return pa.ListArray.from_arrays(offsets, items, type=kind, mask=_mask(array))
+    keys, items = from_parsed(flat.field(0), kind.key_type), from_parsed(flat.field(1), kind.item_type)
+    if keys.null_count:
+        raise pa.ArrowInvalid("a key of a MAP is NULL")
+    return pa.MapArray.from_arrays(offsets, keys, items, type=kind, mask=_mask(array))
+
+
+def from_json_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """JSON texts as the values of a nested type. Cost: loops over the texts.
+
+    Raises: ArrowInvalid for a text that is not JSON, or not of the type.
+    """
+    lines = [b'{"v":%s}\n' % (_NULL if text is None else _value(text.encode(), kind)) for text in texts.to_pylist()]
+    data = b"".join(lines)
+    if not data:
+        return pa.nulls(0, kind)
+    parse = pa.json.ParseOptions(
+        explicit_schema=pa.schema([("v", parsed_type(kind))]), unexpected_field_behavior="error"
+    )
+    read = pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1)
+    found = pa.json.read_json(io.BytesIO(data), read_options=read, parse_options=parse)
+    return from_parsed(found.column(0).combine_chunks(), kind)
+
+
+def with_entries(source: BinaryIO, maps: Mapping[str, pa.DataType], texts: Container[str]) -> BinaryIO:
+    """Lines of JSON objects: maps of the columns `maps` become arrays of entries, values of `texts` JSON as strings."""
+    return cast(BinaryIO, io.BufferedReader(_Rewritten(source, maps, texts)))
+
+
+class _Rewritten(io.RawIOBase):
+    """The rewritten lines of a file."""
+
+    def __init__(self, source: BinaryIO, maps: Mapping[str, pa.DataType], texts: Container[str]) -> None:
+        self._source = source
+        self._maps = maps
+        self._texts = texts
+        self._rest = b""
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._ready:
+            chunk = self._source.read(_CHUNK_BYTES)
+            *lines, rest = (self._rest + chunk).split(b"\n")
+            if not chunk:
+                lines, rest = [rest] if rest else [], b""
+            self._rest = rest
+            self._ready = memoryview(b"".join(self._line(line) + b"\n" for line in lines))
+            if not chunk and not lines:
+                return 0
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
+
+    def _line(self, line: bytes) -> bytes:
+        try:
+            found = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+            return _object({name: self._column(name, bytes(raw)) for name, raw in found.items()})
+        except msgspec.MsgspecError:
+            return line  # Arrow's reader names the problem
+
+    def _column(self, name: str, raw: bytes) -> bytes:
+        if name in self._texts and raw != _NULL:
+            return msgspec.json.encode(raw.decode())
+        return _entries(raw, self._maps[name]) if name in self._maps else raw
+
+
+def _value(text: bytes, kind: pa.DataType) -> bytes:
+    try:
+        return _entries(bytes(msgspec.json.decode(text, type=msgspec.Raw)).replace(b"\n", b" "), kind)
+    except msgspec.MsgspecError as error:
+        raise pa.ArrowInvalid(f"not JSON: {error}") from error
+
+
+def _entries(raw: bytes, kind: pa.DataType) -> bytes:
+    """The JSON of a value with its maps as arrays of entries; arrays of entries stay as they are."""
+    if raw == _NULL or not holds_map(kind):
+        return raw
+    if pa.types.is_list(kind):
+        items = msgspec.json.decode(raw, type=list[msgspec.Raw])
+        return b"[%s]" % b",".join(_entries(bytes(item), kind.value_type) for item in items)
+    if raw.startswith(b"["):
+        return raw
+    found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    if pa.types.is_struct(kind):
+        types = {each.name: each.type for each in kind}
+        return _object({
+            name: _entries(bytes(item), types[name]) if name in types else bytes(item) for name, item in found.items()
+        })
+    is_text = any(is_kind(kind.key_type) for is_kind in _TEXT_KEYS)
+    keys = (msgspec.json.encode(key) if is_text else key.encode() for key in found)
+    values = (_entries(bytes(item), kind.item_type) for item in found.values())
+    return b"[%s]" % b",".join(b'{"key":%s,"value":%s}' % pair for pair in zip(keys, values, strict=True))
+
+
+def _object(values: Mapping[str, bytes]) -> bytes:
+    return b"{%s}" % b",".join(b"%s:%s" % (msgspec.json.encode(name), value) for name, value in values.items())
+
+
+def _offsets(array: pa.Array) -> pa.Array:
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    return pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+
+
+def _mask(array: pa.Array) -> pa.Array | None:
+    return pc.is_null(array) if array.null_count else None
