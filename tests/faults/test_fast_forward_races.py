@@ -117,3 +117,35 @@ def test_a_branch_deleted_in_the_meantime_leaves_main_unchanged_or_moves_it(what
         assert not table._root.cuts.exists()
         ends.add(lost is None)
     assert True in ends
+
+
+class Overtaking:
+    """A store on which somebody commits to main when a fast-forward has looked at it and begins."""
+
+    def __init__(self, world):
+        self.store = world.store.copy()
+        self.commit = lambda: opened(world, self.store).write_arrow(rows(9))
+
+    def __getattr__(self, verb):
+        return getattr(self.store, verb)
+
+    def delete(self, path):
+        if path.endswith("/snapshot/LATEST") and self.commit is not None:
+            commit, self.commit = self.commit, None
+            commit()
+        self.store.delete(path)
+
+
+@pytest.mark.parametrize("altered", [False, True])
+def test_a_fast_forward_that_a_commit_overtakes_is_withdrawn(altered):
+    """Nothing of it stays, and the next one says what it would discard."""
+    world = built(altered=altered)
+    store = Overtaking(world)
+    with pytest.raises(CommitConflictError, match="nothing was done: others committed.*snapshot 3"):
+        move(opened(world, store))
+    table = opened(world, store.store)
+    assert store.commit is None and keys(table) == [*OLD, 9] and table._root.schemas.ids() == [0]
+    assert not table._root.cuts.exists()
+    with pytest.raises(CommitConflictError, match=r"snapshot 3, which the branch 'b' does not build on"):
+        move(table)
+    assert table.fast_forward("b", discard=True).gone_ids == (3,) and keys(opened(world, store.store)) == NEW

@@ -17,6 +17,7 @@ from paimon_py import (
     Catalog,
     CommitConflictError,
     PaimonWarning,
+    RemoveOption,
     SetOption,
     Table,
     UnsupportedError,
@@ -69,6 +70,15 @@ def test_verbs_that_are_no_commits_are_told(catalog, seen):
         ("branch", "create", None), ("branch", "delete", None),
     ]  # fmt: skip
     assert seen[3].changes[0].startswith("AddColumn(column='x'") and "hidden" not in str(seen[3].changes)
+
+
+def test_the_event_of_a_new_schema_has_the_values_of_options_that_are_no_secrets(catalog, seen):
+    table = keyed_table(catalog)
+    del seen[:]
+    table.alter(SetOption("num-sorted-run.stop-trigger", "77"), SetOption("fs.s3a.secret.key", "sesame"), RemoveOption("file.format"))
+    stop, secret, removed = seen[0].changes
+    assert stop == repr(SetOption("num-sorted-run.stop-trigger", "77")) and removed == repr(RemoveOption("file.format"))
+    assert secret.startswith("SetOption('fs.s3a.secret.key', ") and "sesame" not in secret
 
 
 def test_rollback_expiry_compaction_and_names_are_told(catalog, seen):

@@ -144,3 +144,15 @@ def test_the_number_of_runs_and_the_output_level(settings, sizes, expected):
 def test_files_of_level_0_are_runs_from_the_newest_to_the_oldest():
     files = [file_of(f"f{number}", 1, number) for number in (3, 9, 1, 7)]
     assert [run.files[0].name for run in level_runs(files)] == ["f9", "f7", "f3", "f1"]
+
+
+@pytest.mark.parametrize("option", [False, True])
+@pytest.mark.parametrize("force", [None, False, True])
+@pytest.mark.parametrize(("deleted", "expired"), [("", ""), ("f1", ""), ("", "f2"), ("f1", "f2"), ("f0", "f0")])
+def test_of_a_bucket_with_one_run_only_files_with_dead_rows_are_rewritten_unless_all_are_to_be(deleted, expired, force, option):
+    files = tuple(msgspec.structs.replace(file_of(f"f{at}", 1), level=5) for at in range(3))
+    choice = pick_full([LevelRun(5, files)], PickerSettings(rewrite_all=option), deleted={deleted}, expired={expired}, force=force)
+    is_all = force or (force is None and option)
+    expected = [file.name for file in files if is_all or file.name in (deleted, expired)]
+    assert ([] if isinstance(choice, Wait) else [file.name for file in choice.files]) == expected
+    assert isinstance(choice, Wait) or (choice.output_level, choice.rewrite_all) == (5, True)

@@ -5,6 +5,7 @@ from unit.files.build import DIRECTORY, batch, fields, read, schema, write
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.column import col
+from paimon_py.expr.sql import parse_where
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.files.reader import FileReader
 from paimon_py.storage.memory_store import MemoryStore
@@ -156,3 +157,17 @@ def test_an_abandoned_reader_closes_its_file():
     assert CountingStore.open_files == 1
     del reader
     assert CountingStore.open_files == 0
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("where", ["a > 7", "a < 3", "p.x > 7", "p.x < 3 AND a >= 1", "n IS NULL", "p IS NULL", "a + p.x > 15"])
+def test_no_row_that_matches_is_skipped_by_bounds_of_plain_and_nested_columns(name, where):
+    kind = schema((0, "a", "INT"), (1, "p", "ROW<x INT, y STRING>"), (2, "n", "INT"))
+    store, parts = MemoryStore(), [None if at == 4 else {"x": at, "y": "z"} for at in range(10)]
+    (file,) = write(store, kind, batch(kind, a=range(10), p=parts, n=[None] * 10), **{"file.format": name})
+    found = {row["a"] for row in read(store, file, kind, predicate=bind(parse_where(where), kind.fields))}
+    expected = {
+        "a > 7": {8, 9}, "a < 3": {0, 1, 2}, "p.x > 7": {8, 9}, "p.x < 3 AND a >= 1": {1, 2}, "n IS NULL": set(range(10)),
+        "p IS NULL": {4}, "a + p.x > 15": {8, 9},
+    }[where]  # fmt: skip
+    assert expected <= found

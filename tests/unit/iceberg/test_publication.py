@@ -383,6 +383,35 @@ def test_a_repeated_commit_repeats_the_publication():
     assert seen(world.store, DIRECTORY) == (1, [[1, "a"]])
 
 
+@pytest.mark.parametrize("hint", [b"1", None])
+def test_a_repeated_commit_lets_readers_find_a_version_whose_publisher_died(hint):
+    """Its version is there, and the hint does not name it: a reader that follows no further numbers finds the older one."""
+    world = World()
+    for number in (1, 2):
+        world.table.write_arrow(data(number), user="u", identifier=number)
+    world.store.delete(f"{DIRECTORY}/version-hint.text")
+    if hint is not None:
+        world.store.put(f"{DIRECTORY}/version-hint.text", hint)
+    assert world.table.write_arrow(data(2), user="u", identifier=2).already_committed
+    assert world.store.get(f"{DIRECTORY}/version-hint.text") == b"2"
+
+
+def test_orphans_are_the_files_that_no_version_references():
+    """Files of vectors belong to a version as manifests and lists do."""
+    world = World(**VECTORS, **{"metadata.iceberg.delete-after-commit.enabled": "false", "bucket": "-1"})
+    world.table.write_arrow(data(1, 2, 3))
+    world.table.delete("k = 2")
+    world.table.write_arrow(data(4, 5))
+    world.table.delete("k = 4")
+    before = names(world)
+    assert len([name for name in before if name.endswith(".puffin")]) >= 2
+    for name in ("x-deletes.puffin", "x-m0.avro", "snap-1-x.avro"):
+        world.store.put(f"{DIRECTORY}/{name}", b"left")
+    world.clock.seconds += 86_400 * 9
+    assert world.table.remove_orphans(dry_run=False).files == 3
+    assert names(world) == before and seen(world.store, DIRECTORY)[1] == stored(world.table) == [[1, "a"], [3, "a"], [5, "a"]]
+
+
 def test_a_rollback_to_a_version_without_files_rebuilds_it():
     world = World(**{"metadata.iceberg.delete-after-commit.enabled": "false"})
     for number in (1, 2, 3):

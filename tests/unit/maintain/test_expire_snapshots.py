@@ -259,6 +259,38 @@ def test_a_tag_that_is_made_meanwhile_keeps_its_files():
     assert as_rows(opened(store).scan(tag="late")) == rows_of_three
 
 
+class Expiring:
+    """A store on which another process expires a changelog right before it is read."""
+
+    def __init__(self, store, number):
+        self.store = store
+        self.number = number
+
+    def __getattr__(self, verb):
+        return getattr(self.store, verb)
+
+    def get(self, path):
+        if path.endswith(f"/changelog/changelog-{self.number}"):
+            self.store.delete(path)
+        return self.store.get(path)
+
+
+@pytest.mark.parametrize("missing", range(2, 7))
+def test_snapshots_can_be_read_if_others_expire_changelogs_at_the_same_time(missing):
+    store = MemoryStore()
+    catalog = Catalog(store, "/w", env=Env(Clock(), None, SerialPool()))
+    catalog.create_database("d")
+    longer = {"changelog.num-retained.min": "100", "changelog.num-retained.max": "100", "write-only": "true"}
+    table = catalog.create_table("d.t", KEYED, partition_by=["p"], options=longer)
+    for step in range(8):
+        table.write_arrow(rows(step, step + 1, v=f"v{step}"))
+    table.expire_snapshots(retain_min=2, retain_max=2, older_than=EVERY_AGE)
+    before = states(table)
+    assert table._root.changelogs.ids() == [1, 2, 3, 4, 5, 6] and len(before) == 2
+    opened(Expiring(store, missing)).expire_changelogs(retain_min=1, retain_max=4, older_than=EVERY_AGE)
+    assert states(opened(store)) == before and reachable(opened(store)) <= files(store)
+
+
 def test_branches_keep_what_they_name():
     """As Java makes a branch from a tag: copies of the snapshot, the tag and the schemas."""
     store = lived("keyed")

@@ -23,6 +23,7 @@ from unit.maintain.test_expire_snapshots import (
 
 from paimon_py import PaimonError, SnapshotExpiredError, SnapshotNotFoundError, TagNotFoundError, UsageError
 from paimon_py.env import Env, SerialPool
+from paimon_py.maintain.cutting import ancestors
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.table import Table
@@ -194,3 +195,18 @@ def test_a_rollback_keeps_the_changelogs_up_to_its_target(target, left):
     assert int(store.get(f"{PATH}/changelog/LATEST")) == left[-1]
     steps = iter(table.stream(from_="earliest").poll, None)
     assert [step.to_arrow()["k"].to_pylist() for step in steps] == [[n] for n in range(1, table.snapshot().id + 1)]
+
+
+def test_ancestors_end_where_another_history_begins():
+    """Snapshot 3 of a branch has come to the place of the parent of 4."""
+    store = lived("keyed")
+    branch = opened(store).create_branch("b", 2)
+    branch.write_arrow(rows(90))
+    root = opened(store)._root
+    five = root.snapshots.get(5)
+    assert [one.id for one in ancestors(root, five)] == [1, 2, 3, 4]
+    store.put(f"{PATH}/snapshot/snapshot-3", store.get(f"{PATH}/branch/branch-b/snapshot/snapshot-3"))
+    root = opened(store)._root
+    assert [one.id for one in ancestors(root, five)] == [4]
+    store.delete(f"{PATH}/snapshot/snapshot-4")
+    assert ancestors(opened(store)._root, five) == []

@@ -6,7 +6,16 @@ from datetime import timedelta
 
 import pytest
 
-from paimon_py import AlreadyExistsError, Catalog, Schema, SnapshotNotFoundError, TagNotFoundError, UsageError
+from paimon_py import (
+    AlreadyExistsError,
+    Catalog,
+    Schema,
+    SnapshotExpiredError,
+    SnapshotNotFoundError,
+    TableNotFoundError,
+    TagNotFoundError,
+    UsageError,
+)
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.fault_store import for_each_fault
 
@@ -119,6 +128,56 @@ def test_a_tag_that_is_renamed_while_it_is_deleted_keeps_its_files():
     store = lived()
     opened(RenamingBeforeDeletes(store)).delete_tag("a")
     assert names(opened(store)) == ["b"] and rows(opened(store), "b") == [1]
+
+
+class ActingAfterPuts:
+    """A store on which another process acts once, right after the tag `a` is written."""
+
+    def __init__(self, store, act):
+        self.store = store
+        self.act = act
+
+    def __getattr__(self, verb):
+        return getattr(self.store, verb)
+
+    def put(self, path, data, **more):
+        self.store.put(path, data, **more)
+        act, self.act = self.act, None
+        if path.endswith("/tag/tag-a") and act is not None:
+            act()
+
+
+def test_a_tag_names_its_old_snapshot_again_if_the_new_one_expires_meanwhile():
+    store = lived()
+    opened(store).write_arrow([{"k": 9}])
+    target = opened(store).snapshot().id
+    opened(store).write_arrow([{"k": 10}])
+
+    with pytest.raises(SnapshotExpiredError, match="expired while the tag 'a' was made to name it"):
+        opened(ActingAfterPuts(store, lambda: store.delete(f"/w/d.db/t/snapshot/snapshot-{target}"))).replace_tag("a", target)
+    assert names(opened(store)) == ["a"] and rows(opened(store), "a") == [1]
+
+
+def test_a_tag_of_a_table_that_another_one_replaced_meanwhile_goes():
+    store = lived()
+    opened(store).write_arrow([{"k": 9}])
+
+    def replace():
+        catalog = Catalog(store, "/w")
+        catalog.drop_table("d.t")
+        catalog.create_table("d.t", Schema({"k": "INT NOT NULL"}), primary_key=["k"], options={"bucket": "1"})
+        store.put("/w/d.db/t/tag/tag-a", left[0])
+
+    left = []
+
+    class Keeping(ActingAfterPuts):
+        def put(self, path, data, **more):
+            left.append(data)
+            super().put(path, data, **more)
+
+    with pytest.raises(TableNotFoundError):
+        opened(Keeping(store, replace)).replace_tag("a")
+    assert names(opened(store)) == []
 
 
 VERBS = {"rename": lambda table: table.rename_tag("a", "b"), "replace": lambda table: table.replace_tag("a")}
