@@ -106,6 +106,9 @@ class TableStreams(TableVerbs):
     def delete_consumer(self, name: str) -> None:
         """Delete a consumer; expiry no longer waits for it.
 
+        Running streams do not notice the change, and create the consumer again with the next step that they
+        acknowledge: stop them first.
+
         Raises:
             ConsumerNotFoundError: the consumer does not exist.
         """

@@ -9,8 +9,17 @@ import sys
 
 import pyarrow as pa
 import pytest
+from unit.public import KEYED, new_catalog, reopened
 
-from paimon_py import AddColumn, Catalog, CommitUnknownError, PaimonError
+from paimon_py import (
+    AddColumn,
+    Catalog,
+    CommitConflictError,
+    CommitUnknownError,
+    PaimonError,
+    SnapshotExpiredError,
+    UsageError,
+)
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.local_store import LocalStore
@@ -190,3 +199,41 @@ def test_beside_real_processes(tmp_path):
     assert len(acknowledged) == 80
     assert sorted(set(acknowledged) - set(found)) == []
     assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("kept", [2, 4])
+def test_a_clone_in_the_place_of_its_source_is_that_table_rolled_back(tmp_path, kept):
+    """Its snapshots have the ids and marks of the source: what was read up to them goes on, what follows is refused."""
+    catalog = new_catalog(tmp_path / "w")
+    table = catalog.create_table("d.t", KEYED, primary_key=["p", "k"], options={"bucket": "1", "write-only": "true"})
+
+    def write(to, key, **more):
+        return to.write_arrow(pa.table({"p": pa.array([1], pa.int32()), "k": [key], "v": [str(key)]}), **more)
+
+    for number in range(1, 5):
+        write(table, number, user="u", identifier=number)
+    reader, ahead = table.stream(from_=1), table.stream(from_=1)
+    for _ in range(2):
+        assert reader.poll() is not None
+    for _ in range(4):
+        assert ahead.poll() is not None
+    with table.writer() as writer:
+        writer.write_arrow(pa.table({"p": pa.array([1], pa.int32()), "k": [8], "v": ["8"]}))
+        held = writer.changes()
+    catalog.clone_table("d.t", "d.c", snapshot_id=kept)
+    catalog.drop_table("d.t")
+    catalog.rename_table("d.c", "d.t")
+    again = reopened(table)
+    for one in (table, again):
+        with pytest.raises((UsageError, CommitConflictError), match="nothing was committed"):
+            one.commit(held)
+    assert again.filter_committed(user="u", identifiers=[1, 2, 3, 4]) == list(range(kept + 1, 5))
+    for number in range(kept, 5):
+        assert write(table, number, user="u", identifier=number).already_committed is (number == kept)
+    write(again, 9)
+    assert sorted(row["k"] for row in reopened(table).to_arrow().to_pylist()) == [1, 2, 3, 4, 9]
+    there, lost = (ahead, reader) if kept == 4 else (reader, ahead)
+    keys = [row["k"] for step in iter(there.poll, None) for row in step.to_arrow().to_pylist()]
+    assert keys == ([9] if kept == 4 else [3, 4, 9])
+    with pytest.raises(SnapshotExpiredError):
+        lost.poll()

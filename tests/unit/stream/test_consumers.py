@@ -140,6 +140,34 @@ def test_reset_moves_a_consumer_forward_and_backward(table):
     assert table.consumers() == [Consumer("c", 1)]
 
 
+@pytest.mark.parametrize("call", [0, 1, 2])
+def test_a_consumer_that_is_deleted_while_a_step_is_acknowledged_is_created_again(table, call, monkeypatch):
+    """Before its mark is written, before its number is, and after both; rows neither come twice nor are left out."""
+    stream = table.stream(consumer_id="c", from_=1)
+    first, second, third = (stream.poll() for _ in range(3))
+    first.acknowledge()
+    store, puts = table._root.store, []
+    written = type(store).put
+
+    def put_and_delete(self, path, data, **more):
+        if len(puts) == call:
+            again(table).delete_consumer("c")
+        puts.append(path)
+        written(self, path, data, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(store), "put", put_and_delete)
+        second.acknowledge()
+    if call == 2:
+        again(table).delete_consumer("c")
+        assert again(table).consumers() == []
+        third.acknowledge()
+    assert again(table).consumers() == [Consumer("c", 4 if call == 2 else 3)]
+    found = [rows(step) for step in steps(again(table))]
+    assert found == [rows(step) for step in iter(again(table).stream(from_=4 if call == 2 else 3).poll, None)]
+    assert len(found) == (1 if call == 2 else 2)
+
+
 def test_an_unknown_consumer_is_refused_by_name(table):
     for call in (lambda: table.reset_consumer("nobody", 2), lambda: table.delete_consumer("nobody")):
         with pytest.raises(ConsumerNotFoundError, match="no consumer 'nobody'"):
