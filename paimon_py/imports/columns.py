@@ -49,6 +49,7 @@ def layout_of(files: Sequence[SourceFile], by: PartitionBy, required: Container[
     for file in files:
         for field in file.fields:
             columns.setdefault(field.name, field)
+    _require_other_names(files)
     given = _given_keys(by)
     found = _keys_of(files)
     if given is not None and tuple(given) != found:
@@ -62,6 +63,22 @@ def layout_of(files: Sequence[SourceFile], by: PartitionBy, required: Container[
         for at, field in enumerate(named)
     )
     return Layout(numbered[: len(columns)], numbered[len(columns) :])
+
+
+def _require_other_names(files: Sequence[SourceFile]) -> None:
+    """Raises: SchemaError for columns, or a column and a partition key, that may be one: names differ only in case"""
+    known: dict[str, tuple[str, str]] = {}
+    for file in files:
+        columns = [field.name for field in file.fields]
+        for name in (*columns, *(key for key, _ in file.partition)):
+            before, path = known.setdefault(name.lower(), (name, file.path))
+            if before != name and not {before, name} <= {*columns}:
+                there = f"in {path} and {name!r} in {file.path}" if path != file.path else f"and {name!r} in {path}"
+                raise SchemaError(
+                    f"{before!r} {there} differ only in case: write the files again with one name for the column, or"
+                    " create the table with both first if they are two columns",
+                    fields=(before, name),
+                )
 
 
 def layout_in(schema: TableSchema, files: Sequence[SourceFile], by: PartitionBy) -> Layout:
@@ -111,10 +128,8 @@ def _misfit(file: SourceFile, layout: Layout, *, by_reference: bool) -> str | No
             way = "copy=True fills the column with NULL" if name in types else "give it the type that it should have"
             return f"column {name!r} contains only NULL and has no type; {way}"
     for field in file.fields:
-        if field.name in keys and file.holds_keys:
-            continue
         if field.name in keys:
-            return f"column {field.name!r} is in the file and in the names of directories"
+            continue  # the value is that of the directory, as in Java and Spark
         if field.name not in types:
             near = near_names(field.name, [name for name in types if name not in may_be_null])
             hint = f"is it {' or '.join(map(repr, near))}? If not, " if near else ""

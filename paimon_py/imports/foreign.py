@@ -235,7 +235,7 @@ def _inspect(file: ForeignFile, foreign: ForeignTable, options: Mapping[str, str
     ]
     if wrong:
         return UnfitFile(file.url, f"column {wrong[0]!r} has another id in the file: it was renamed or added again")
-    return msgspec.structs.replace(found, url=url_of(place), holds_keys=True)
+    return msgspec.structs.replace(found, url=url_of(place))
 
 
 def _copy(table: Table, foreign: ForeignTable, settled: EarlierImports) -> CommitResult:

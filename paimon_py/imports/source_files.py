@@ -33,8 +33,11 @@ _NULL_NAMES = frozenset({"__HIVE_DEFAULT_PARTITION__", "__DEFAULT_PARTITION__"})
 _MAGIC = frozenset("*?[")
 _BATCH_ROWS = 65_536
 _MAGIC_BYTES = 4
-_WIDER = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
-"""Types that Paimon lacks, and those to which copies convert them without loss."""
+_WIDER = {
+    pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0),
+    pa.time64("us"): pa.time32("ms"), pa.time64("ns"): pa.time32("ms"),
+}  # fmt: skip
+"""Types that Paimon lacks, and those to which copies convert them, if nothing is lost."""
 _AVRO = {
     "boolean": Root.BOOLEAN, "int": Root.INT, "long": Root.BIGINT, "float": Root.FLOAT, "double": Root.DOUBLE,
     "string": Root.VARCHAR, "bytes": Root.VARBINARY,
@@ -56,7 +59,7 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
         fields: its columns, with Paimon types.
         partition: partition keys and values from the names of its directories, None for NULL.
         only_copied: why it cannot be referenced; None if it can.
-        holds_keys: whether it may also contain the partition keys, with the same values.
+        is_converted: whether the file contains types that Paimon lacks.
         strict: columns stored in a form that requires NOT NULL in the table.
         untyped: columns that contain only NULL and have no type, which `fields` lacks.
         int96: columns that contain times stored as INT96.
@@ -71,7 +74,7 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[Field, ...]
     partition: Partition
     only_copied: str | None = None
-    holds_keys: bool = False
+    is_converted: bool = False
     strict: tuple[str, ...] = ()
     untyped: tuple[str, ...] = ()
     int96: tuple[str, ...] = ()
@@ -79,8 +82,11 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of the file, with the given columns.
 
-        Raises: CorruptionError for a damaged file.
+        Raises: CorruptionError for a damaged file; SchemaError for a time that is not whole milliseconds.
         """
+        if self.is_converted:
+            yield from self._converted_batches(names)
+            return
         fields = [field for field in self.fields if field.name in names]
         settings = ReadSettings(row_count=self.row_count, schema_names=tuple(field.name for field in self.fields))
         source = self.store.open_read(self.path)
@@ -94,6 +100,23 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
                 yield batch
         finally:
             opened.close()
+
+    def _converted_batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows, with types that Paimon lacks converted; the writer of the rows converts all others."""
+        with self.store.open_read(self.path) as source, decoding(self.path):
+            found = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+            for batch in found.iter_batches(_BATCH_ROWS, columns=list(names)):
+                columns = [_converted_column(*pair) for pair in zip(batch.schema, batch.columns, strict=True)]
+                yield pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _converted_column(field: pa.Field, column: pa.Array) -> pa.Array:
+    kind = _wider(field.type)
+    try:
+        return column if kind == field.type else column.cast(kind)
+    except pa.ArrowInvalid as error:
+        message = f"column {field.name!r} is {field.type} in the file and {kind} in the table: {error}"
+        raise SchemaError(message, fields=(field.name,)) from error
 
 
 def url_of(path: str) -> str:
@@ -148,14 +171,15 @@ def inspect_file(file: LoadedFile, form: str | None, partition: Partition) -> So
     try:
         with file.store.open_read(file.path) as source, decoding(file.path):
             row_count, fields, only_copied = _READERS[name](source)
+            is_converted = name == "parquet" and _holds_others(source)
             strict, untyped, int96 = _marks_of(source) if name == "parquet" else ((), (), ())
         require_distinct_names(fields)
     except (SchemaError, CorruptionError, UnsupportedError) as error:
         return UnfitFile(file.path, str(error))
     return SourceFile(
         path=file.path, store=file.store, url=url_of(file.path), format=name, size_bytes=file.size_bytes,
-        row_count=row_count, fields=tuple(fields), partition=partition, only_copied=only_copied, strict=strict,
-        untyped=untyped, int96=int96,
+        row_count=row_count, fields=tuple(fields), partition=partition, only_copied=only_copied,
+        is_converted=is_converted, strict=strict, untyped=untyped, int96=int96,
     )  # fmt: skip
 
 
@@ -179,10 +203,27 @@ def _parquet(source: BinaryIO) -> Content:
             only = f"column {column.path!r} contains nanoseconds as INT64, which Java does not read"
     typed = pa.schema([part for part in found.schema_arrow if not pa.types.is_null(part.type)])
     for at, part in enumerate(typed):
-        if part.type in _WIDER:
-            typed = typed.set(at, part.with_type(_WIDER[part.type]))
+        if (wider := _wider(part.type)) != part.type:
+            typed = typed.set(at, part.with_type(wider))
             only = f"column {part.name!r} is {part.type}, a type that Paimon does not have"
     return metadata.num_rows, _fields(typed), only
+
+
+def _wider(kind: pa.DataType) -> pa.DataType:
+    """A type in which types that Paimon lacks are the next wider ones."""
+    if pa.types.is_struct(kind):
+        return pa.struct([each.with_type(_wider(each.type)) for each in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_wider(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(_wider(kind.key_type), kind.item_field.with_type(_wider(kind.item_type)))
+    return _WIDER.get(kind, kind)
+
+
+def _holds_others(source: BinaryIO) -> bool:
+    """Whether a Parquet file contains types that Paimon lacks."""
+    source.seek(0)
+    return any(_wider(part.type) != part.type for part in pq.ParquetFile(source).schema_arrow)
 
 
 def _check_row_groups(metadata: pq.FileMetaData, size_bytes: int) -> None:

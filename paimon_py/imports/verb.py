@@ -333,12 +333,14 @@ def _with_column(file: SourceFile, error: CorruptionError) -> CorruptionError:
 
 def _stream(file: SourceFile, layout: Layout) -> pa.RecordBatchReader:
     """The rows of a file with the values of its partition."""
-    names = [field.name for field in file.fields]
+    keys = {field.name for field in layout.keys}
+    fields = [field for field in file.fields if field.name not in keys]
+    names = [field.name for field in fields]
     values = partition_values(file, layout)
     batches = file.batches(names)
     first = next(batches, None)
     if first is None:
-        return pa.RecordBatchReader.from_batches(to_arrow_schema((*file.fields, *layout.keys)), iter(()))
+        return pa.RecordBatchReader.from_batches(to_arrow_schema((*fields, *layout.keys)), iter(()))
     more = [pa.field(field.name, value.type) for field, value in zip(layout.keys, values, strict=True)]
     schema = pa.schema([*first.schema, *more])
 

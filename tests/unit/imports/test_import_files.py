@@ -227,31 +227,70 @@ def test_partition_keys(catalog, tmp_path):
     write_parquet(tmp_path / "l" / "month=x" / "kind=y" / "x.parquet", rows(0))
     with pytest.raises(SchemaError, match=r"1 file does not fit\n.*'x' is not of type INT"):  # a copy does not help
         catalog.import_files("d.t", tmp_path / "l")
-    write_parquet(tmp_path / "l" / "month=x" / "kind=y" / "x.parquet", rows(0).append_column("kind", pa.array(["y"] * 3)))
-    with pytest.raises(SchemaError, match="in the file and in the names"):
-        catalog.import_files("d.t", tmp_path / "l")
     write_parquet(tmp_path / "l" / "x.parquet", rows(0))
     with pytest.raises(UsageError, match="different partition keys"):
         catalog.import_files("d.t", tmp_path / "l")
 
 
 def test_types_that_paimon_or_java_do_not_have(catalog, tmp_path):
-    write_parquet(tmp_path / "l" / "a.parquet", pa.table({"id": pa.array([1], pa.uint64())}))
-    assert "uint64" in catalog.import_files("d.t", tmp_path / "l", dry_run=True).misfits[0].reason
     write_parquet(tmp_path / "n" / "a.parquet", pa.table({"t": pa.array([1], pa.timestamp("ns"))}))
     with pytest.raises(SchemaError, match="nanoseconds"):
         catalog.import_files("d.t", tmp_path / "n")
     assert catalog.import_files("d.t", tmp_path / "n", copy=True).rows == 1
-    unsigned = {"a": pa.array([255], pa.uint8()), "b": pa.array([65_535], pa.uint16()), "c": pa.array([2**32 - 1], pa.uint32())}
-    write_parquet(tmp_path / "u" / "a.parquet", pa.table(unsigned))
-    with pytest.raises(SchemaError, match=r"1 file does not fit; copy=True converts types\n.*is uint32, a type that Paimon"):
+    inner = pa.struct([("u", pa.uint64()), ("v", pa.list_(pa.uint8()))])
+    time = datetime.time(23, 59, 59, 999_000)
+    others = {
+        "a": pa.array([255], pa.uint8()), "b": pa.array([65_535], pa.uint16()), "c": pa.array([2**32 - 1], pa.uint32()),
+        "d": pa.array([2**64 - 1], pa.uint64()), "t": pa.array([time], pa.time64("us")),
+        "n": pa.array([5_000_000], pa.time64("ns")), "s": pa.array([{"u": 2**63, "v": [200, None]}], inner), "x": pa.array(["é"]),
+    }  # fmt: skip
+    write_parquet(tmp_path / "u" / "a.parquet", pa.table(others))
+    with pytest.raises(SchemaError, match=r"1 file does not fit; copy=True converts types\n.*, a type that Paimon does not have"):
         catalog.import_files("d.u", tmp_path / "u")
-    catalog.import_files("d.u", tmp_path / "u", copy=True)
-    assert catalog.table("d.u").to_arrow().to_pylist() == [{"a": 255, "b": 65_535, "c": 2**32 - 1}]
-    assert [str(field.type) for field in catalog.table("d.u").to_arrow().schema] == ["int16", "int32", "int64"]
+    catalog.import_files("d.u", tmp_path / "u", copy=True, verify=True)
+    assert catalog.table("d.u").to_arrow().to_pylist() == [
+        {"a": 255, "b": 65_535, "c": 2**32 - 1, "d": 2**64 - 1, "t": time, "n": datetime.time(0, 0, 0, 5000),
+         "s": {"u": 2**63, "v": [200, None]}, "x": "é"}
+    ]  # fmt: skip
+    assert [str(field.type) for field in catalog.table("d.u").to_arrow().schema][:6] == [
+        "int16", "int32", "int64", "decimal128(20, 0)", "time32[ms]", "time32[ms]",
+    ]  # fmt: skip
+    write_parquet(tmp_path / "m" / "a.parquet", pa.table({"t": pa.array([1], pa.time64("us"))}))
+    with pytest.raises(SchemaError, match=r"m/a.parquet: column 't' is time64\[us\] in the file .* would lose data"):
+        catalog.import_files("d.m", tmp_path / "m", copy=True)
+    assert "m" not in catalog.tables("d")
     write_orc(tmp_path / "z" / "a.orc", pa.table({"t": pa.array([1], pa.timestamp("ns", "UTC"))}))
     with pytest.raises(SchemaError, match="instants"):
         catalog.import_files("d.z", tmp_path / "z")
+
+
+@pytest.mark.parametrize("copy", [False, True])
+@pytest.mark.parametrize("write", [write_parquet, write_orc])
+def test_a_partition_key_in_the_file_has_the_value_of_the_directory(catalog, tmp_path, write, copy):
+    name = write.__name__.removeprefix("write_")
+    for day, inside in (("2024-01-01", "2024-01-01"), ("2024-01-02", "1999-09-09")):
+        write(tmp_path / "l" / f"day={day}" / f"a.{name}", pa.table({"day": [inside], "id": [1]}))
+    catalog.import_files("d.t", tmp_path / "l", partition_by={"day": "DATE"}, copy=copy)
+    catalog.import_files("d.t", tmp_path / "l", copy=copy)
+    table = catalog.table("d.t")
+    assert sorted(table.to_arrow()["day"].to_pylist()) == [datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)]
+    assert table.scan(where="day = DATE '1999-09-09'").count() == 0
+    assert table.scan(where="day = '2024-01-02'", columns=["id"]).to_arrow().to_pylist() == [{"id": 1}]
+    table.compact(full=True)
+    assert table.scan(where="day = '2024-01-02'").to_arrow().to_pylist() == [{"id": 1, "day": datetime.date(2024, 1, 2)}]
+
+
+def test_names_that_differ_only_in_case_are_no_two_columns(catalog, tmp_path):
+    write_parquet(tmp_path / "l" / "a.parquet", pa.table({"id": [1]}))
+    write_parquet(tmp_path / "l" / "b.parquet", pa.table({"Id": [2]}))
+    with pytest.raises(SchemaError, match=r"'id' in .*a.parquet and 'Id' in .*b.parquet differ only in case: write the"):
+        catalog.import_files("d.t", tmp_path / "l")
+    write_parquet(tmp_path / "k" / "Day=1" / "a.parquet", pa.table({"id": [1], "day": [2]}))
+    with pytest.raises(SchemaError, match=r"'day' and 'Day' in .*a.parquet differ only in case"):
+        catalog.import_files("d.t", tmp_path / "k")
+    write_parquet(tmp_path / "m" / "a.parquet", pa.table({"id": [1], "ID": [2]}))
+    catalog.import_files("d.m", tmp_path / "m")
+    assert catalog.table("d.m").to_arrow().to_pylist() == [{"id": 1, "ID": 2}]
 
 
 def test_wrong_calls(catalog, lake, tmp_path):
