@@ -66,7 +66,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = {item.nodeid for item in items if marks and any(mark.name in marks for mark in item.iter_markers())}
     if config.option.cells != "all":
         budget = drawing.EVERYTHING if config.option.everything else drawing.SHORT
-        left_out |= drawing.not_drawn(items, config.option.seed, budget, drawing.read_costs())
+        costs = drawing.read_costs()
+        left_out |= drawing.not_drawn(items, config.option.seed, budget, costs)
+        drawing.reduce_examples(items, budget, costs)
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
     items[:] = [item for item in items if item.nodeid not in left_out]
 

@@ -2,8 +2,9 @@
 
 `costs.txt` beside this file has a line for each test function that costs more than a moment: the seconds of one cell.
 A run gives each function the same budget. A function that costs more is drawn down to it: as many cells as the budget
-pays for, and a function whose one cell is dearer than that runs now and then. `@pytest.mark.budget(30)` gives a test of
-its own more; `@pytest.mark.budget(None)` is for tests that every run takes whole.
+pays for, and a function whose one cell is dearer than that runs now and then. A property that Hypothesis draws values
+for runs always, with as many examples as the budget pays for. `@pytest.mark.budget(30)` gives a test of its own more;
+`@pytest.mark.budget(None)` is for tests that every run takes whole.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 COSTS = Path(__file__).with_name("costs.txt")
@@ -20,6 +22,8 @@ MOMENT = 0.4
 """Seconds of a whole function below which nobody writes down what it costs."""
 SHORT, EVERYTHING = 0.8, 2.0
 """Seconds for each function in the short run, and in the one with Java, Spark and servers."""
+EXAMPLES_MIN = 6
+"""Examples of a property that every run draws, whatever they cost."""
 RULES = "tests/house/"
 """Rules that look at the whole package: every change may break them, so every run takes them."""
 
@@ -57,15 +61,50 @@ def cells_to_run(cells: list[str], cost: float, budget: float, rng: random.Rando
 
 def not_drawn(items: Iterable[pytest.Item], seed: str, budget: float, costs: Mapping[str, float]) -> set[str]:
     """The tests that a run with this seed leaves out."""
-    cells, budgets = defaultdict(list), {}
+    rest: set[str] = set()
+    for name, grid in _with_costs(items, costs).items():
+        limit = _limit(grid[0], budget)
+        if limit is not None:
+            cost = min(costs[name], limit) if _is_property(grid[0]) else costs[name]
+            cells = [item.nodeid for item in grid]
+            rest |= set(cells) - cells_to_run(cells, cost, limit, random.Random(f"{seed} {name}"))
+    return rest
+
+
+def reduce_examples(items: Iterable[pytest.Item], budget: float, costs: Mapping[str, float]) -> None:
+    """Let properties that cost more than the budget draw fewer examples: no property is left out as a whole."""
+    for name, grid in _with_costs(items, costs).items():
+        limit = _limit(grid[0], budget)
+        if limit is not None and costs[name] > limit and _is_property(grid[0]):
+            test = grid[0].obj  # type: ignore[attr-defined]
+            drawn = test._hypothesis_internal_use_settings  # where hypothesis.settings writes what it decorates
+            count = examples_to_run(drawn.max_examples, costs[name], limit)
+            test._hypothesis_internal_use_settings = hypothesis.settings(drawn, max_examples=count)
+
+
+def examples_to_run(count: int, cost: float, budget: float) -> int:
+    """As many examples of a property as the budget pays for, but a few in any case."""
+    return min(count, max(EXAMPLES_MIN, int(count * budget / cost)))
+
+
+def _with_costs(items: Iterable[pytest.Item], costs: Mapping[str, float]) -> dict[str, list[pytest.Item]]:
+    """The cells of functions whose cost is known, by function."""
+    grids = defaultdict(list)
     for item in items:
         name = function_of(item.nodeid)
         if costs.get(name):
-            cells[name].append(item.nodeid)
-            mark = item.get_closest_marker("budget")
-            budgets[name] = mark.args[0] if mark else None if name.startswith(RULES) else budget
-    rest: set[str] = set()
-    for name, grid in cells.items():
-        if budgets[name] is not None:
-            rest |= set(grid) - cells_to_run(grid, costs[name], budgets[name], random.Random(f"{seed} {name}"))
-    return rest
+            grids[name].append(item)
+    return grids
+
+
+def _limit(item: pytest.Item, budget: float) -> float | None:
+    """The seconds that a run spends on the function of a cell; None: all that it takes."""
+    mark = item.get_closest_marker("budget")
+    if mark:
+        limit: float | None = mark.args[0]
+        return limit
+    return None if item.nodeid.startswith(RULES) else budget
+
+
+def _is_property(item: pytest.Item) -> bool:
+    return hasattr(getattr(item, "obj", None), "hypothesis")

@@ -6,6 +6,8 @@ import random
 from pathlib import Path
 
 import drawing
+import hypothesis
+import hypothesis.strategies
 import pytest
 
 GRID = [f"tests/unit/test_a.py::test_grid[{n}]" for n in range(10)]
@@ -59,9 +61,41 @@ def test_a_mark_gives_a_test_a_budget_of_its_own_and_rules_are_whole():
     assert drawing.not_drawn(whole, "day", 3.0, costs) == set()
 
 
+def a_property(name: str, **settings) -> tuple[Cell, list[int]]:
+    seen: list[int] = []
+
+    @hypothesis.settings(deadline=None, database=None, **settings)
+    @hypothesis.given(hypothesis.strategies.integers())
+    def drawn(value):
+        seen.append(value)
+
+    cell = Cell(name)
+    cell.obj = drawn
+    return cell, seen
+
+
+@pytest.mark.parametrize(("cost", "examples"), [(0.5, 100), (2.0, 100), (4.0, 50), (40.0, drawing.EXAMPLES_MIN)])
+def test_a_property_runs_every_day_with_the_examples_that_its_budget_pays_for(cost, examples):
+    cell, seen = a_property(GRID[0])
+    costs = {"tests/unit/test_a.py::test_grid": cost}
+    assert all(drawing.not_drawn([cell], f"day {day}", 2.0, costs) == set() for day in range(30))
+    drawing.reduce_examples([cell, cell], 2.0, costs)
+    cell.obj()
+    assert examples // 2 <= len(set(seen)) and len(seen) <= examples + 2
+
+
+def test_a_property_with_a_budget_of_its_own_or_fewer_examples_keeps_them():
+    assert drawing.examples_to_run(3, 40.0, 1.0) == 3
+    cell, seen = a_property(GRID[0], max_examples=20)
+    cell.mark = pytest.mark.budget(None).mark
+    drawing.reduce_examples([cell], 2.0, {"tests/unit/test_a.py::test_grid": 40.0})
+    cell.obj()
+    assert len(seen) >= 15
+
+
 def test_the_seed_decides():
     costs = {"tests/unit/test_a.py::test_grid": 1.0}
-    days = [drawing.not_drawn(map(Cell, GRID), f"2026-11-{day}", 3.0, costs) for day in (10, 10, 11, 12, 13)]
+    days = [drawing.not_drawn(list(map(Cell, GRID)), f"2026-11-{day}", 3.0, costs) for day in (10, 10, 11, 12, 13)]
     assert days[0] == days[1]
     assert len({frozenset(day) for day in days}) > 1
 
