@@ -79,8 +79,8 @@ def begins_with_levels(body: bytes, values: int) -> bool:
     """Whether the body of a page can begin with the levels 0 or 1 of so many values.
 
     Example: for 5 values that are all there, the levels are `02 00 00 00` (two bytes follow), `0a` (a run of 5),
-    `01`. A page of REQUIRED indices into a dictionary cannot begin like that: its first byte is their width in bits, and
-    the run of length 0 that would follow is never written.
+    `01`. A page of REQUIRED indices into a dictionary cannot begin like that: its first byte is their width in bits,
+    and the run of length 0 that would follow is never written.
     """
     end = 4 + int.from_bytes(body[:4], "little")
     if end < 6 or end > len(body):
