@@ -283,6 +283,9 @@ def _reduce(
     table: pa.Table, slices: Sequence[Sequence[pa.RecordBatch]], unproven: Sequence[RunSource] | None, plan: Plan
 ) -> pa.Table:
     """Reduce a window to one row per key. `unproven`: the runs, if their keys are not yet known to ascend."""
+    for key in plan.order.keys:  # joined once for sorting and gathering
+        at = table.schema.get_field_index(key.name)
+        table = table.set_column(at, table.schema.field(at), combine_chunks(table.column(at)))
     columns = dict(zip(table.column_names, table.columns, strict=True))
     order, starts = sort_batch(plan.order, columns, runs_sorted=True)
     if unproven is not None:

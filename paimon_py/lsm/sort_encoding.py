@@ -34,6 +34,8 @@ WORD_BITS = 64
 
 _SIGN = np.uint64(1 << 63)
 _SAMPLE = 32
+_LEADING_BYTES = np.array([(1 << WORD_BITS) - (1 << WORD_BITS - 8 * count) for count in range(9)], np.uint64)
+"""Masks of the first bytes of a word, by their number."""
 _SPARE = (np.zeros(SPARE_BYTES, np.uint8), np.zeros(1, np.int64), np.full(1, SPARE_BYTES, np.int64))
 
 
@@ -48,7 +50,7 @@ class Text(msgspec.Struct, frozen=True):
     """Bytes per row, compared unsigned, a prefix before its extensions.
 
     `data` has `SPARE_BYTES` readable bytes after the last value; `cut` leading bytes are the same in every row;
-    `longest` is the largest length.
+    `longest` is the largest length; `is_even`: all rows have this length and lie one after the other.
     """
 
     data: npt.NDArray[np.uint8]
@@ -56,6 +58,7 @@ class Text(msgspec.Struct, frozen=True):
     lengths: Ints
     cut: int
     longest: int
+    is_even: bool = False
 
 
 KeyPart = Union[Fixed, Text]
@@ -104,20 +107,36 @@ def invert(parts: list[KeyPart]) -> list[KeyPart]:
 
 def leading_words(text: Text) -> Words:
     """The first eight bytes of every row after the cut, most significant first, padded with zeros."""
-    return words_at(text, text.starts, text.lengths, text.cut)
+    left = text.longest - text.cut
+    if not text.is_even or left <= 0:
+        return words_at(text, text.starts, text.lengths, text.cut)
+    words: Words = _raw_words(text, None, text.cut).byteswap()
+    if left < 8:
+        words &= _LEADING_BYTES[left]
+    return words
+
+
+def _raw_words(text: Text, rows: Ints | None, skip: int) -> Words:
+    """Eight bytes of some rows (None: all) from byte `skip` on, the first one lowest, with those behind the row."""
+    words: Words
+    if rows is None and text.is_even:
+        first = int(text.starts[0]) + skip
+        words = np.ndarray((len(text.starts),), np.dtype("<u8"), text.data, first, (text.longest,))
+    else:
+        words = word_view(text.data)[(text.starts if rows is None else text.starts[rows]) + skip]
+    return words
 
 
 def words_at(text: Text, starts: Ints, lengths: Ints, skip: int) -> Words:
     """Eight bytes of the given rows from byte `skip` on, most significant first, padded with zeros."""
-    view = word_view(text.data)
     left = lengths - skip
-    inside = left > 0
-    words: Words = view[np.where(inside, starts + skip, 0) if not inside.all() else starts + skip].byteswap()
-    if len(left) and int(left.min()) < 8:
-        drop = ((8 - np.clip(left, 1, 8)) * 8).astype(np.uint64)
-        words >>= drop
-        words <<= drop
-        words[~inside] = 0
+    least = int(left.min()) if len(left) else 8
+    places = starts + skip
+    if least <= 0:
+        places[left <= 0] = 0
+    words: Words = word_view(text.data)[places].byteswap()
+    if least < 8:
+        words &= _LEADING_BYTES[np.minimum(np.maximum(left, 0), 8)]
     return words
 
 
@@ -246,7 +265,9 @@ def _text(array: pa.Array, valid: Mask | None) -> Text:
     if valid is not None:
         lengths = np.where(valid, lengths, 0)
         starts = np.where(valid, starts, 0)
-    text = Text(data, starts, lengths, 0, int(lengths.max()))
+    longest = int(lengths.max())
+    is_even = bool(valid is None and longest and int(lengths.min()) == longest)
+    text = Text(data, starts, lengths, 0, longest, is_even)
     return msgspec.structs.replace(text, cut=_common_prefix(text))
 
 
@@ -255,14 +276,15 @@ def _common_prefix(text: Text) -> int:
     count = len(text.starts)
     picked = distinct_integers(np.linspace(0, count - 1, _SAMPLE).astype(np.int64))
     shared = _shared_bytes(text, picked, int(text.lengths.min()))
-    return _shared_bytes(text, np.arange(count), shared) if shared else 0
+    return _shared_bytes(text, None, shared) if shared else 0
 
 
-def _shared_bytes(text: Text, rows: Ints, most: int) -> int:
-    starts, lengths = text.starts[rows], text.lengths[rows]
+def _shared_bytes(text: Text, rows: Ints | None, most: int) -> int:
+    """The number of leading bytes that these rows (None: all) share, at most `most`; no row is shorter."""
     for skip in range(0, most, 8):
-        words = words_at(text, starts, lengths, skip)
+        words = _raw_words(text, rows, skip)
         differing = int(np.bitwise_or.reduce(words ^ words[0]))
         if differing:
-            return min(most, skip + (64 - differing.bit_length()) // 8)
+            first_bit = (differing & -differing).bit_length() - 1
+            return min(most, skip + first_bit // 8)
     return most

@@ -169,6 +169,15 @@ def test_sliced_and_chunked_columns_are_read_at_their_place():
     assert starts.tolist() == [True, False, True, True]
 
 
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.binary(max_size=18), st.integers(0, 18), st.sampled_from([0, 1, 18, 19]), st.data())
+def test_strings_of_one_length_sort_as_the_reference_does(prefix, width, first, data):
+    rest = st.binary(min_size=width, max_size=width)
+    values = data.draw(st.lists(st.one_of(rest, st.text("\0\1", min_size=width, max_size=width).map(str.encode))))
+    cells = [prefix + value for value in values]
+    check({"k0": pa.array([b"x" * first, *cells], pa.binary()).slice(1), "k1": pa.array(range(len(cells)), pa.int64())})
+
+
 def test_a_nested_key_is_refused():
     with pytest.raises(UnsupportedError, match="no order"):
         sort_batch(MergeOrder(keys=(field("k"),)), {"k": pa.array([[1], [2]])}, runs_sorted=True)
