@@ -1,10 +1,11 @@
 """Which cells a run takes of tests that cost much, by what they cost when somebody last looked.
 
 `costs.txt` beside this file has a line for each test function that costs more than a moment: the seconds of one cell.
-A run gives each function the same budget. A function that costs more is drawn down to it: as many cells as the budget
-pays for, and a function whose one cell is dearer than that runs now and then. A property that Hypothesis draws values
-for runs always, with as many examples as the budget pays for. `@pytest.mark.budget(30)` gives a test of its own more;
-`@pytest.mark.budget(None)` is for tests that every run takes whole.
+A run gives each function the same budget, and takes grids of cheap cells whole. A function that costs more is drawn
+down to it: as many cells as the budget pays for, and a function whose one cell is dearer than that runs now and then. A
+property that Hypothesis draws values for runs always, with as many examples as the budget pays for.
+`@pytest.mark.budget(30)` gives a test of its own more; `@pytest.mark.budget(None)` is for tests that every run takes
+whole.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ MOMENT = 0.4
 """Seconds of a whole function below which nobody writes down what it costs."""
 SHORT, EVERYTHING = 0.8, 2.0
 """Seconds for each function in the short run, and in the one with Java, Spark and servers."""
+CHEAP = 0.05
+"""Seconds of a cell up to which a grid runs whole: it is often a single cell that notices a mistake."""
 EXAMPLES_MIN = 6
 """Examples of a property that every run draws, whatever they cost."""
 RULES = "tests/house/"
@@ -64,7 +67,7 @@ def not_drawn(items: Iterable[pytest.Item], seed: str, budget: float, costs: Map
     rest: set[str] = set()
     for name, grid in _with_costs(items, costs).items():
         limit = _limit(grid[0], budget)
-        if limit is not None:
+        if limit is not None and costs[name] > CHEAP:
             cost = min(costs[name], limit) if _is_property(grid[0]) else costs[name]
             cells = [item.nodeid for item in grid]
             rest |= set(cells) - cells_to_run(cells, cost, limit, random.Random(f"{seed} {name}"))

@@ -93,6 +93,12 @@ def test_a_property_with_a_budget_of_its_own_or_fewer_examples_keeps_them():
     assert len(seen) >= 15
 
 
+def test_grids_of_cheap_cells_are_whole():
+    grid = [Cell(f"tests/unit/test_a.py::test_grid[{n}]") for n in range(500)]
+    assert drawing.not_drawn(grid, "day", 0.8, {"tests/unit/test_a.py::test_grid": drawing.CHEAP}) == set()
+    assert len(drawing.not_drawn(grid, "day", 0.8, {"tests/unit/test_a.py::test_grid": 2 * drawing.CHEAP})) >= 490
+
+
 def test_the_seed_decides():
     costs = {"tests/unit/test_a.py::test_grid": 1.0}
     days = [drawing.not_drawn(list(map(Cell, GRID)), f"2026-11-{day}", 3.0, costs) for day in (10, 10, 11, 12, 13)]
