@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
+from paimon_py.codec.columns import Ints, Mask, combine, from_numpy, numpy_values
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import CorruptionError
 from paimon_py.lsm.groups import Engine, Groups, Merged
@@ -68,9 +68,17 @@ class RunSource(msgspec.Struct, frozen=True):
     open: Callable[[int], Iterator[pa.RecordBatch]]
 
 
+class ResultFilter(msgspec.Struct, frozen=True):
+    """The condition that results have to meet: a mask of those that do, given the columns with these names."""
+
+    columns: tuple[str, ...]
+    mask: Callable[[pa.RecordBatch], pa.Array]
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a merge: key order, engine, columns to return (None: all), and whether to drop −U and −D results.
 
+    `condition`: other results are dropped before their other columns are gathered; on some of `columns`.
     `repeats`: a run may contain a key several times, its rows in order of their versions. `first_rows`: the caller may
     stop after this many rows, so windows begin small and grow.
     """
@@ -79,6 +87,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     engine: Engine
     columns: tuple[str, ...] | None = None
     drop_deletes: bool = True
+    condition: ResultFilter | None = None
     repeats: bool = False
     window_rows: int = WINDOW_ROWS
     window_bytes: int = WINDOW_BYTES
@@ -292,8 +301,31 @@ def _reduce(
         order, starts = _check(order, starts, slices, unproven, repeats=plan.repeats)
     merged = plan.engine(Groups(order, starts), columns)
     keep = _additions(merged, columns) if plan.drop_deletes else None
-    rows = merged.rows if keep is None else merged.rows[keep]
     names = plan.columns if plan.columns is not None else tuple(table.column_names)
+    if plan.condition is None or len(names) == len(plan.condition.columns):
+        return _results(table, merged, keep, names)
+    asked = _results(table, merged, keep, plan.condition.columns)
+    matches = combine(plan.condition.mask(_as_batch(asked)))
+    found: Mask = numpy_values(matches)
+    if not found.all():
+        asked = asked.filter(matches)
+        if keep is None:
+            keep = found
+        else:
+            keep[keep] = found
+    others = _results(table, merged, keep, [name for name in names if name not in plan.condition.columns])
+    of_name = {name: part for part in (asked, others) for name in part.column_names}
+    schema = pa.schema([of_name[name].schema.field(name) for name in names], table.schema.metadata)
+    return pa.Table.from_arrays([of_name[name].column(name) for name in names], schema=schema)
+
+
+def _as_batch(table: pa.Table) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([combine(column) for column in table.columns], schema=table.schema)
+
+
+def _results(table: pa.Table, merged: Merged, keep: Mask | None, names: Sequence[str]) -> pa.Table:
+    """The named columns of the results. `keep`: a mask of those that remain; None: all."""
+    rows = merged.rows if keep is None else merged.rows[keep]
     kept = gather(table.select([name for name in names if name not in merged.columns]), rows)
     if not merged.columns:
         return kept

@@ -19,6 +19,7 @@ from paimon_py.env import is_distant
 from paimon_py.errors import PaimonError
 from paimon_py.expr.arrow import Filter
 from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.references import columns_of
 from paimon_py.files.deletion_filter import alive, check_fits, dead_as_deletes, select_rows
 from paimon_py.files.file_index import MAX_ROWS, has_index
 from paimon_py.files.meter import Meter
@@ -30,7 +31,7 @@ from paimon_py.formats.parts import Parts
 from paimon_py.lazy import lazy_property
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.groups import Engine
-from paimon_py.lsm.merge import Plan, RunSource, merge
+from paimon_py.lsm.merge import Plan, ResultFilter, RunSource, merge
 from paimon_py.lsm.order import MergeOrder, merge_order
 from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
 from paimon_py.metadata.deletion_files import read_deletions
@@ -198,9 +199,10 @@ class SplitReader:
         order, engine = merge_order(self._request.schema), engine_of(self._request.schema)
         columns = tuple(field.name for field in (*self._fields, *self._kinds)) or (order.keys[0].name,)
         first_rows = self._request.first_rows
-        return read_plan(
+        plan = read_plan(
             order, engine, columns, drop_deletes=not self._kinds, memory=self._root.env.memory, first_rows=first_rows
         )
+        return msgspec.structs.replace(plan, condition=_result_filter(self._request, columns, self._meter))
 
     def _source(self, section: Section, run: SortedRun, fields: tuple[Field, ...], mask: Filter | None) -> RunSource:
         def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -301,6 +303,21 @@ class SplitReader:
         if since is not None:
             return self._root.missing_changes(since, last, error)
         return self._root.missing(Base(last), error)
+
+
+def _result_filter(request: Request, columns: Sequence[str], meter: Meter | None) -> ResultFilter | None:
+    """The condition on merged rows, if they have its columns; rows that do not match are counted as merged."""
+    mask, wanted = request.mask, set() if request.predicate is None else columns_of(request.predicate)
+    if mask is None or not wanted or not wanted <= set(columns):
+        return None
+
+    def matches(batch: pa.RecordBatch) -> pa.Array:
+        found = mask(batch)
+        if meter is not None:
+            meter.rows_merged += batch.num_rows - found.true_count
+        return found
+
+    return ResultFilter(tuple(name for name in columns if name in wanted), matches)
 
 
 class PartReader:

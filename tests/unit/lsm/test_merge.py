@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from paimon_py.errors import CorruptionError
 from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.groups import Merged
-from paimon_py.lsm.merge import MergeWindow, Plan, RunSource, merge
+from paimon_py.lsm.merge import MergeWindow, Plan, ResultFilter, RunSource, merge
 from paimon_py.lsm.order import MergeOrder
 from paimon_py.memory import UNLIMITED, MemoryShares
 from paimon_py.spec.types import Atomic, Field, Root
@@ -74,6 +75,43 @@ def test_a_merge_equals_a_dictionary_filled_in_order_of_sequence(runs, batch_row
     wanted = [expected[key] for key in sorted(expected, key=lambda k: (k[0].encode(), k[1])) if expected[key][4] != 3]
     got = merged([source(run, batch_rows) for run in runs], window_rows=window_rows, first_rows=first_rows)
     assert [tuple(row.values()) for row in got] == wanted
+
+
+class _Summing:
+    """Computes a column and the kinds, some of them deletes."""
+
+    def __call__(self, groups, columns):
+        sums = np.add.reduceat(columns["v"].to_numpy()[groups.order], groups.firsts) if len(groups) else np.zeros(0)
+        kinds = pa.array((sums % 5 == 0) * 3, pa.int8())
+        return Merged(groups.newest_rows, {"v": pa.array(sums, pa.int64()), "_VALUE_KIND": kinds})
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    run_sets(), st.integers(1, 7), st.integers(1, 60), st.booleans(), st.sampled_from([Deduplicate(), _Summing()]),
+    st.sampled_from([("v",), ("n",), ("v", "k"), ("k", "n", "v")]), st.sampled_from([1, 2, 7]), st.integers(0, 1),
+)  # fmt: skip
+def test_a_condition_leaves_the_rows_that_a_filter_of_the_result_leaves(
+    runs, batch_rows, window_rows, drop_deletes, engine, asked, modulus, rest
+):
+    def mask(batch):
+        assert batch.schema.names == list(asked)
+        numbers = batch.column("v" if "v" in asked else "n").to_numpy()
+        return pa.array(numbers % modulus == rest)
+
+    def all_rows():
+        settings = {"engine": engine, "drop_deletes": drop_deletes, "window_rows": window_rows}
+        return [source(run, batch_rows) for run in runs], {**settings, "columns": ("k", "n", "v")}
+
+    sources, settings = all_rows()
+    number = 2 if "v" in asked else 1
+    expected = [row for row in merged(sources, **settings) if list(row.values())[number] % modulus == rest]
+    sources, settings = all_rows()
+    found = merged(sources, **settings, condition=ResultFilter(asked, mask))
+    if len(asked) < 3:
+        assert found == expected
+    else:  # nothing is left to gather, so the caller's filter is enough
+        assert [row for row in found if row["v"] % modulus == rest] == expected
 
 
 def test_windows_begin_small_and_grow_where_few_rows_may_be_enough():
