@@ -167,8 +167,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return 2
     except click.Abort as error:
-        interrupted = isinstance(error.__cause__, KeyboardInterrupt)
-        return _fail("interrupted", 130) if interrupted else _fail("stopped: nothing was changed; --yes continues")
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            return _fail(f"interrupted: {error.__cause__}".removesuffix(": "), 130)
+        return _fail("stopped: nothing was changed; --yes continues")
     except click.ClickException as error:
         return _fail(error.format_message())
     except (PaimonError, pa.ArrowException, OSError) as error:

@@ -8,7 +8,7 @@ import click
 
 from paimon_py import Catalog
 from paimon_py.cli.output import show_record, takes_format
-from paimon_py.cli.terminal import progress
+from paimon_py.cli.terminal import explained_interrupt, progress
 from paimon_py.cli.values import setting, takes_place
 from paimon_py.spec.type_text import sql_type
 
@@ -30,7 +30,8 @@ def import_files(  # noqa: PLR0913
 ) -> None:  # fmt: skip
     """Import the Parquet, ORC and Avro files of a directory into a table, each once; the directory is not changed."""
     catalog = Catalog.open(warehouse, options, create=False)
-    with progress("importing") as report:
+    said = "run the command again, which imports the remaining files; each file is imported once"
+    with explained_interrupt(lambda: said), progress("importing") as report:
         done = catalog.import_files(
             table, source, format=kind, partition_by=dict(partition_by) or None, copy=copy, dry_run=dry_run,
             verify=verify, progress=report,

@@ -14,9 +14,9 @@ from typing import TextIO
 import click
 import msgspec
 
-from paimon_py import BadRow, CommitResult, Table
+from paimon_py import BadRow, CommitResult, Snapshot, Table
 from paimon_py.cli.output import show_record, takes_format
-from paimon_py.cli.terminal import progress
+from paimon_py.cli.terminal import explained_interrupt, progress
 from paimon_py.cli.values import takes_table
 
 _STDIN = "-"
@@ -47,7 +47,9 @@ def load(  # noqa: PLR0913
     if delimiter is not None and len(delimiter) != 1:
         raise click.UsageError(f"--delimiter is one character, not {delimiter!r}")
     bad = None if keep_good is None else _BadRows(keep_good)
+    before = table.snapshot()
     with ExitStack() as stack:
+        stack.enter_context(explained_interrupt(lambda: _what_was_done(table, before, identifier)))
         paths, report = stack.enter_context(_with_stdin(files, kind)), stack.enter_context(progress("loading"))
         if bad is not None:
             stack.callback(bad.close)
@@ -58,6 +60,19 @@ def load(  # noqa: PLR0913
         if bad is not None and not done.already_committed:
             bad.end()
     _show(done, bad, form)
+
+
+def _what_was_done(table: Table, before: Snapshot | None, identifier: int | None) -> str:
+    """The message after an interrupt."""
+    if table.snapshot() == before:
+        return "nothing was loaded; run the command again"
+    if identifier is not None:
+        return "run the command again: rows that were loaded already are not loaded twice"
+    begin = "the load began" if before is None else f"snapshot {before.id}"
+    return (
+        f"there are commits after {begin}; paimon-py history TABLE shows whether the load is one of them;"
+        " with --user and --identifier it can be repeated"
+    )
 
 
 @contextmanager

@@ -31,6 +31,22 @@ def progress(doing: str) -> Iterator[Report]:
         yield report
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with a message that says what was done and how to continue."""
+
+
+@contextmanager
+def explained_interrupt(explain: Callable[[], str]) -> Iterator[None]:
+    """Run a block; after Ctrl-C, `explain` says what was done.
+
+    Raises: Interrupted
+    """
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise Interrupted(explain()) from error
+
+
 class _Lines(logging.Handler):
     """Prints log records as lines on stderr, above a progress bar."""
 

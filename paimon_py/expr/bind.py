@@ -9,6 +9,7 @@ not be distinguished: AND and OR of them match the same rows. So leaves that no 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -43,18 +44,29 @@ from paimon_py.expr.references import map_values, refs_of
 from paimon_py.spec.type_text import UNASSIGNED
 from paimon_py.spec.types import Atomic, DataType, Field, Root, RowType, VariantParts
 
+if TYPE_CHECKING:
+    from paimon_py.expr.sql_intervals import Now
+
 MAX_DEPTH = 200
 
 
 def predicate_of(where: object) -> Predicate:
-    """The condition from a user: a predicate, or SQL text of one.
+    """The condition from a user: a predicate, or SQL text of one, without now().
+
+    Raises: UsageError for anything else, and for text that is not a condition.
+    """
+    return predicate_at(where, None)
+
+
+def predicate_at(where: object, now: Now | None) -> Predicate:
+    """The condition from a user: a predicate, or SQL text of one; `now`: the clock for now() in a text.
 
     Raises: UsageError for anything else, and for text that is not a condition.
     """
     if isinstance(where, str):
         from paimon_py.expr.sql import parse_where
 
-        return parse_where(where)
+        return parse_where(where, now)
     return as_predicate(where)
 
 

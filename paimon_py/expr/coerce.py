@@ -221,5 +221,5 @@ def _moment(type_: Atomic, literal: LiteralValue, where: str) -> TimestampValue:
         wanted = "date" if type_.root is Root.DATE else "datetime"
         _wrong(type_, literal, where, f"a datetime.{wanted}, or ISO text such as '2024-01-31'")
     if value.zoned and type_.root is not Root.TIMESTAMP_LTZ:
-        _wrong(type_, literal, where, "a time without zone, because the column has none")
+        _wrong(type_, literal, where, "a time without zone, because the column has none (localtimestamp() for now())")
     return value

@@ -47,6 +47,7 @@ from paimon_py.expr.predicate import (
     join_predicates,
     on_values,
 )
+from paimon_py.expr.sql_intervals import Now
 from paimon_py.expr.sql_terms import MAX_DEPTH, Terms
 from paimon_py.expr.sql_tokens import Token
 from paimon_py.expr.sql_values import Values
@@ -62,13 +63,13 @@ _TESTS: dict[str, TextTest] = {
 }  # fmt: skip
 
 
-def parse_where(text: str) -> Predicate:
-    """The predicate of a SQL condition.
+def parse_where(text: str, now: Now | None = None) -> Predicate:
+    """The predicate of a SQL condition; `now`: the clock for now() and the like.
 
     Cost: linear in the text.
     Raises: UsageError with the position and a caret under it.
     """
-    parser = Conditions(text)
+    parser = Conditions(text, now)
     predicate = parser.disjunction(0)
     parser.expect_end()
     return predicate

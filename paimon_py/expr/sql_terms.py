@@ -24,6 +24,7 @@ from paimon_py.expr.literal import (
     to_literal,
 )
 from paimon_py.expr.predicate import Ref
+from paimon_py.expr.sql_intervals import NOW, Interval, Moment, Now, parse_interval
 from paimon_py.expr.sql_tokens import Token, point_at, tokens
 
 MAX_DEPTH = 100
@@ -39,8 +40,9 @@ _TYPED: dict[str, tuple[Callable[[str], LiteralValue | None], str]] = {
 class Terms:
     """Reads columns and literals from the tokens, one after the other."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, now: Now | None = None) -> None:
         self._text = text
+        self._now = now
         self._tokens = tokens(text)
         self._at = 0
 
@@ -116,6 +118,31 @@ class Terms:
             self._fail(f"{self._token.value!r} is not a {keyword} of the form {form}")
         self._at += 1
         return value
+
+    def _at_interval(self) -> bool:
+        return self._token.keyword == "INTERVAL" and self._tokens[self._at + 1].kind in ("text", "number")
+
+    def _interval(self) -> Interval:
+        """An interval: INTERVAL '1' DAY, INTERVAL 3 HOURS, INTERVAL '1 day 2 hours'."""
+        token = self._tokens[self._at + 1]
+        self._at += 2
+        text = token.value
+        if token.kind == "number" or text.strip().lstrip("+-").isdecimal():
+            text += f" {self._token.value}"
+            self._at += self._token.kind == "word"
+        found = parse_interval(text)
+        if found is None:
+            self._fail("an INTERVAL is a number and a unit, as in INTERVAL '1' DAY or INTERVAL '2 hours'", token)
+        return found
+
+    def _current_time(self) -> Moment:
+        """now() and the like."""
+        name = self._token.value
+        if self._now is None:
+            self._fail(f"{name}() is not known here; write the time, as in TIMESTAMP '2024-01-31 12:00:00'")
+        self._at += 2
+        self._expect(")")
+        return NOW[name.lower()](self._now)
 
     def _string(self, keyword: str) -> str:
         if self._token.kind != "text":

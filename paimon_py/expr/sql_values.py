@@ -2,9 +2,9 @@
 
 Grammar in addition to that of columns and literals, keywords in any case:
 
-    value   = product { ( + | - | "||" ) product }
+    value   = product { ( + | - | "||" ) product | ( + | - ) interval }      intervals after a date or timestamp
     product = factor { ( * | / | % ) factor }
-    factor  = ( + | - ) factor | "(" value ")" | call | case | column | literal
+    factor  = ( + | - ) factor | "(" value ")" | call | case | column | literal | now
     call    = name "(" [ value { "," value } ] ")"
     case    = CASE { WHEN condition THEN value } [ ELSE value ] END
             | CASE value { WHEN literal THEN value } [ ELSE value ] END
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import difflib
 
+from paimon_py.expr.literal import DateValue, TimestampValue
 from paimon_py.expr.predicate import (
     Arithmetic,
     Case,
@@ -27,6 +28,7 @@ from paimon_py.expr.predicate import (
     ValueTree,
     compare,
 )
+from paimon_py.expr.sql_intervals import NOW, Interval, Now, shift
 from paimon_py.expr.sql_terms import MAX_DEPTH, RESERVED, Terms
 
 FUNCTIONS: dict[str, tuple[int, int]] = {
@@ -46,6 +48,10 @@ _MEANT = {
 }  # fmt: skip
 """Equivalents of functions of other dialects: a supported function, or advice."""
 _OTHERS = 'catalog.sql("SELECT … WHERE …") has the functions of DuckDB'
+_ON_COLUMN = (
+    "an INTERVAL is added to a date or timestamp, not to a column: write it on the other side, as in"
+    " ts > now() - INTERVAL '1' DAY"
+)
 _SUMS: dict[str, Sign] = {"+": "+", "-": "-"}
 _PRODUCTS: dict[str, Sign] = {"*": "*", "/": "/", "%": "%"}
 _CLAUSES = frozenset(("WHEN", "THEN", "ELSE", "END"))
@@ -54,8 +60,8 @@ _CLAUSES = frozenset(("WHEN", "THEN", "ELSE", "END"))
 class Values(Terms):
     """Recursive descent over the tokens of a value."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, now: Now | None = None) -> None:
+        super().__init__(text, now)
         self._open_cases = 0
 
     def disjunction(self, depth: int) -> Predicate:
@@ -77,9 +83,26 @@ class Values(Terms):
                 found = FunctionCall("concat", (found, self._product(depth)))
             elif sign in _SUMS:
                 self._accept(sign)
-                found = Arithmetic(_SUMS[sign], found, self._product(depth))
+                found = self._plus(found, _SUMS[sign], depth)
             else:
                 return found
+
+    def _plus(self, value: ValueTree, sign: Sign, depth: int) -> ValueTree:
+        """A sum or difference; of a date and days, or a date or timestamp and an INTERVAL, the result."""
+        start = self._token
+        if self._at_interval():
+            interval = self._interval()
+        else:
+            other = self._product(depth)
+            if not isinstance(value, DateValue) or type(other) is not int:
+                return Arithmetic(sign, value, other)
+            interval = Interval(days=other)
+        if not isinstance(value, (DateValue, TimestampValue)):
+            self._fail(_ON_COLUMN, start)
+        found = shift(value, interval, 1 if sign == "+" else -1)
+        if found is None:
+            self._fail("the result is not in the years 1 to 9999", start)
+        return found
 
     def _product(self, depth: int) -> ValueTree:
         return self._product_from(self._factor(depth), depth)
@@ -104,7 +127,9 @@ class Values(Terms):
             self._expect(")")
             return found
         if self._token.kind == "word" and self._tokens[self._at + 1].keyword == "(":
-            return self._call(depth)
+            return self._current_time() if self._token.value.lower() in NOW else self._call(depth)
+        if self._at_interval():
+            self._fail(_ON_COLUMN)
         if self._at_case():
             return self._case(depth)
         if self._at_column() and not (self._open_cases and self._token.keyword in _CLAUSES):

@@ -24,7 +24,7 @@ from paimon_py.imports.verb import (
     check_table,
     commit_files,
     create_or_open,
-    dropping_on_misfit,
+    dropping_on_failure,
     find_table,
 )
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
@@ -144,7 +144,7 @@ def import_table(
     is_made = False
     if table is None:
         table, is_made = create_or_open(catalog, name, fields, keys, asked.primary_key, asked.table_options)
-    with dropping_on_misfit(catalog, name, table, is_made=is_made):
+    with dropping_on_failure(catalog, name, table, is_made=is_made):
         if by_reference:
             done = commit_files(table, files, layout, (foreign.url, settled), progress, version=_version(foreign))
         else:

@@ -150,7 +150,7 @@ def import_files(
         table, is_made = _create(catalog, name, layout, asked)
     if not new:
         return found
-    with dropping_on_misfit(catalog, name, table, is_made=is_made):
+    with dropping_on_failure(catalog, name, table, is_made=is_made):
         done = commit_files(table, new, layout, (url, settled), progress, is_copy=asked.copy)
     return msgspec.structs.replace(found, snapshot_id=done.snapshot_id)
 
@@ -221,11 +221,11 @@ def create_or_open(
 
 
 @contextlib.contextmanager
-def dropping_on_misfit(catalog: TablesOfCatalog, name: str, table: Table, *, is_made: bool) -> Iterator[None]:
-    """Drop the table that an import has made if rows do not fit it, unless others have committed to it."""
+def dropping_on_failure(catalog: TablesOfCatalog, name: str, table: Table, *, is_made: bool) -> Iterator[None]:
+    """Drop the table that an import has made if rows do not fit it, or after Ctrl-C, unless it has commits."""
     try:
         yield
-    except (UsageError, CorruptionError):
+    except (UsageError, CorruptionError, KeyboardInterrupt):
         if is_made and table.snapshot() is None:
             catalog.drop_table(name, missing_ok=True)
         raise

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from paimon_py.arguments import NameList, check_flag, with_location
 from paimon_py.errors import UsageError
-from paimon_py.expr.bind import bind, predicate_of
+from paimon_py.expr.bind import bind, predicate_at
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
@@ -99,7 +99,7 @@ class Scan(SplitRows[Split]):
         )  # fmt: skip
         self._view: RowShape = view or PlainRows()
         self._columns = listed_names(columns)
-        self._where = None if where is None else predicate_of(where)
+        self._where = None if where is None else predicate_at(where, root.env.clock)
         self._limit, self._order_by = limit_of(limit, order_by), order_by
         self._row_ids = None if row_ids is None else row_ids_of(row_ids, order_by)
         if self._row_ids is not None:

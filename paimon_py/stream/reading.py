@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.errors import UsageError
-from paimon_py.expr.bind import bind, predicate_of
+from paimon_py.expr.bind import bind, predicate_at
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
@@ -45,7 +45,7 @@ class Reading:
         self._root = root
         self._table_schema = schema
         self._columns = listed_names(columns)
-        self._where = None if where is None else predicate_of(where)
+        self._where = None if where is None else predicate_at(where, root.env.clock)
         names_ids = view is None and names_row_ids(self._columns, self._where)
         if names_ids and self._columns is None:
             self._columns = schema.names

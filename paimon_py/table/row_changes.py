@@ -40,8 +40,14 @@ class TableRows(TableVerbs):
 
         label = CommitLabel(user, identifier)
         if executor is not None:
-            return self._by_tasks(executor, label, progress, "delete", where)
-        return self._once(label, lambda: verbs.delete(self._open_table, where, label, progress))
+            return self._by_tasks(executor, label, progress, "delete", self._with_now(where))
+        return self._once(label, lambda: verbs.delete(self._open_table, self._with_now(where), label, progress))
+
+    def _with_now(self, where: Predicate | str) -> Predicate | str:
+        """A condition in which now() has become a time."""
+        from paimon_py.expr.bind import predicate_at
+
+        return predicate_at(where, self._open_table.root.env.clock) if isinstance(where, str) else where
 
     @commits
     def update(
@@ -63,8 +69,8 @@ class TableRows(TableVerbs):
 
         label = CommitLabel(user, identifier)
         if executor is not None:
-            return self._by_tasks(executor, label, progress, "update", where, values)
-        return self._once(label, lambda: verbs.update(self._open_table, where, values, label, progress))
+            return self._by_tasks(executor, label, progress, "update", self._with_now(where), values)
+        return self._once(label, lambda: verbs.update(self._open_table, self._with_now(where), values, label, progress))
 
     def update_rows(
         self, data: object, *, snapshot_id: int | None = None, user: str | None = None, identifier: int | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from paimon_py import Catalog, PaimonError
 from paimon_py.env import Env, SerialPool
 from paimon_py.imports import source_files
 from paimon_py.storage.memory_store import MemoryStore
-from paimon_py.testing.fault_store import MODES, for_each_fault
+from paimon_py.testing.fault_store import MODES, FaultStore, for_each_fault
 from paimon_py.write import loaded_files
 
 WAREHOUSE, SOURCE = "memory://lake/wh", "memory://lake/src"
@@ -96,3 +97,33 @@ def test_files_that_were_compacted_after_a_crash_are_not_brought_again(monkeypat
         assert [each for each in ids(store) if each != 9] == [1, 2, 3]
 
     for_each_fault(empty, lambda store: brought(monkeypatch, store, "writer", False), check, modes=(mode,))
+
+
+class InterruptedStore(FaultStore):
+    """Ctrl-C comes before or after the effect of a call; later calls work."""
+
+    def _call(self, verb, path, action, *, shortened=None):
+        self.count += 1
+        if self.count != self.fail_at:
+            return action()
+        if self.mode == "after":
+            with contextlib.suppress(Exception):
+                action()
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("mode", ["before", "after"])
+@pytest.mark.parametrize("copy", [False, True])
+def test_ctrl_c_leaves_no_half_import_and_a_repeated_call_goes_on(monkeypatch, copy, mode):
+    store = InterruptedStore(empty(), 0, mode)
+    brought(monkeypatch, store, "user", copy)
+    total = store.count
+    assert total > 20
+    for at in range(1, total + 1):
+        inner = empty()
+        with pytest.raises(KeyboardInterrupt):
+            brought(monkeypatch, InterruptedStore(inner, at, mode), "user", copy)
+        if "t" in catalog(inner, "checker").tables("d"):  # the interrupt came while the table was made, or after the commit
+            assert ids(inner) in ([], [1, 2, 3])
+        brought(monkeypatch, inner, "again", copy)
+        assert ids(inner) == [1, 2, 3] and len(sources(inner)) == 2

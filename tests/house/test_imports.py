@@ -25,7 +25,7 @@ RARE = {
     "paimon_py.imports.verb", "paimon_py.queries.query", "paimon_py.cli", "paimon_py.doctor.checks", "paimon_py.doctor.gather", "paimon_py.metadata.level_files",
     "paimon_py.codec.file_index.answer", "paimon_py.codec.manifest.copy", "paimon_py.commit.compact_manifests",
     "paimon_py.compaction.compact", "paimon_py.compaction.index_rewrite", "paimon_py.compaction.run",
-    "paimon_py.expr.sql", "paimon_py.expr.calculate", "paimon_py.expr.value_test", "paimon_py.files.casts.rules", "paimon_py.formats.avro.format", "paimon_py.formats.orc.format",
+    "paimon_py.expr.sql", "paimon_py.expr.sql_intervals", "paimon_py.expr.calculate", "paimon_py.expr.value_test", "paimon_py.files.casts.rules", "paimon_py.formats.avro.format", "paimon_py.formats.orc.format",
     "paimon_py.lsm.aggregates", "paimon_py.lsm.engines.aggregation", "paimon_py.lsm.engines.first_row",
     "paimon_py.lsm.engines.lookup", "paimon_py.lsm.engines.partial_update", "paimon_py.lsm.external_sort",
     "paimon_py.compaction.rewrite", "paimon_py.maintain.publish_postponed", "paimon_py.maintain.rescale",

@@ -688,6 +688,40 @@ def test_packed_files_that_are_cut_or_not_packed_are_named(run, place, tmp_path)
     assert code == 1 and "only rows of CSV files" in err and not (tmp_path / "bad.csv").exists()
 
 
+@pytest.mark.parametrize(("is_done", "more", "said"), [
+    (False, (), "error: interrupted: nothing was loaded; run the command again\n"),
+    (True, (), "there are commits after snapshot 3; paimon-py history TABLE shows whether the load is one of them"),
+    (True, ("--user", "u", "--identifier", "7"), "run the command again: rows that were loaded already are not loaded twice"),
+])  # fmt: skip
+def test_an_interrupted_load_says_what_was_done(run, place, tmp_path, monkeypatch, is_done, more, said):
+    (tmp_path / "a.json").write_text('{"p": 1, "k": 9}')
+    load_files = Table.load_files
+
+    def interrupted(self, *args, **kwargs):
+        if is_done:
+            load_files(self, *args, **kwargs)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Table, "load_files", interrupted)
+        code, out, err = run("load", place, tmp_path / "a.json", *more)
+    assert (code, out) == (130, "") and said in err and err.strip().count("\n") == 0
+    if more:
+        assert as_json(run, "load", place, tmp_path / "a.json", *more)["already_committed"] is True
+
+
+def test_an_interrupted_import_is_continued(run, warehouse, tmp_path, monkeypatch):
+    source = tmp_path / "l"
+    source.mkdir()
+    pq.write_table(pa.table({"id": [1]}), source / "a.parquet")
+    with monkeypatch.context() as patch:
+        patch.setattr("paimon_py.imports.verb._references", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        code, _, err = run("import", warehouse, "d.i", source)
+    assert code == 130 and "error: interrupted: run the command again, which imports the remaining files" in err
+    assert "i" not in Catalog.open(str(warehouse)).tables("d")
+    assert as_json(run, "import", warehouse, "d.i", source)["rows"] == 1
+
+
 def test_iceberg_metadata_are_shown_and_published(run, place):
     assert as_json(run, "iceberg", place)["enabled"] is False
     code, _, err = run("iceberg", place, "publish")

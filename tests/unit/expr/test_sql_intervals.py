@@ -1,0 +1,118 @@
+"""Dates, timestamps, intervals and the current time in texts: the times that DuckDB computes, and which files they skip."""
+
+from __future__ import annotations
+
+import datetime
+
+import pyarrow as pa
+import pytest
+from unit.commit.support import Clock
+
+from paimon_py import Catalog, Schema, sql
+from paimon_py.env import Env, SerialPool
+from paimon_py.errors import UsageError
+from paimon_py.expr.predicate import Compare
+from paimon_py.expr.sql import parse_where
+
+DAY = 86_400_000
+
+
+class Noon(Clock):
+    """Noon of 2024-03-31 in UTC, two hours later on the wall."""
+
+    def millis(self):
+        return 1_711_886_400_000
+
+    def local_millis(self):
+        return self.millis() + 7_200_000
+
+
+def literal(text):
+    found = parse_where(f"c > {text}", Noon())
+    assert isinstance(found, Compare)
+    return found.literal
+
+
+@pytest.mark.parametrize("begin", [
+    "DATE '2024-01-31'", "DATE '2024-02-29'", "TIMESTAMP '2024-03-31 23:59:59.999999'", "TIMESTAMP '1969-12-31 00:00:00'",
+])  # fmt: skip
+@pytest.mark.parametrize("length", [
+    "INTERVAL '1' DAY", "INTERVAL 3 DAYS", "INTERVAL 1 MONTH", "INTERVAL '13 months'", "INTERVAL 1 YEAR", "INTERVAL '2' WEEK",
+    "INTERVAL '1 day 2 hours 3 minutes'", "INTERVAL 90 SECOND", "INTERVAL '5 milliseconds'", "INTERVAL 1 QUARTER",
+    "INTERVAL '-1 month 1 day'", "INTERVAL '7 microseconds'", "INTERVAL 1 MONTH - INTERVAL 1 DAY",
+])  # fmt: skip
+@pytest.mark.parametrize("sign", "+-")
+def test_times_are_those_of_duckdb(begin, length, sign):
+    duckdb = pytest.importorskip("duckdb")
+    text = f"{begin} {sign} {length}"
+    ((wanted,),) = duckdb.sql(f"SELECT epoch_us(CAST({text} AS TIMESTAMP))").fetchall()
+    found = literal(text)
+    assert found.seconds * 1_000_000 + found.nanos // 1_000 == wanted and not found.zoned
+
+
+def test_days_are_added_to_dates():
+    assert literal("DATE '2024-02-28' + 2") == literal("TIMESTAMP '2024-03-01 00:00:00'")
+    assert literal("DATE '2024-03-01' - 1") == literal("TIMESTAMP '2024-02-29 00:00:00'")
+
+
+def test_the_time_is_that_of_the_clock():
+    assert literal("now()") == literal("TIMESTAMP '2024-03-31 12:00:00Z'") == literal("CURRENT_TIMESTAMP()")
+    assert literal("localtimestamp()") == literal("TIMESTAMP '2024-03-31 14:00:00'")
+    assert literal("today()") == literal("current_date()") == literal("DATE '2024-03-31'")
+    assert literal("now() - INTERVAL '1' MONTH") == literal("TIMESTAMP '2024-02-29 12:00:00Z'")
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("ts + INTERVAL 1 DAY > now()", "write it on the other side"), ("d > INTERVAL 1 DAY", "write it on the other side"),
+    ("d > DATE '2024-01-01' + INTERVAL 'soon'", "a number and a unit"), ("d > today() + INTERVAL 1 FORTNIGHT", "a number and a unit"),
+    ("d > today() + INTERVAL 9999 YEAR", "years 1 to 9999"), ("d > DATE '2024-01-01' - 999999", "years 1 to 9999"),
+    ("d > now(1)", "expected )"),
+])  # fmt: skip
+def test_what_is_not_a_time_is_refused_with_the_way_out(text, told):
+    with pytest.raises(UsageError) as found:
+        parse_where(text, Noon())
+    assert told in str(found.value) and "^" in str(found.value)
+
+
+def test_values_have_no_clock():
+    with pytest.raises(UsageError, match=r"now\(\) is not known here; write the time"):
+        sql("now()")
+    assert repr(sql("DATE '2024-01-01' + INTERVAL 1 DAY")) != repr(sql("DATE '2024-01-01'"))
+
+
+def test_columns_may_have_these_names():
+    assert {"interval", "now", "today"} == {
+        found.column.path[0] for found in (parse_where(f"{name} > 1") for name in ("interval", "now", "today"))
+    }
+
+
+@pytest.fixture
+def table(tmp_path):
+    catalog = Catalog.open(tmp_path / "w", {"fs.local.fsync": "false"}, env=Env(Noon(), None, SerialPool()))
+    catalog.create_database("d")
+    kinds = {"d": "DATE", "ts": "TIMESTAMP(6)", "z": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}
+    table = catalog.create_table("d.t", Schema(kinds))
+    for back in range(5):
+        utc = datetime.datetime(2024, 3, 31, 12, tzinfo=datetime.timezone.utc) - datetime.timedelta(days=back)
+        wall = utc.replace(tzinfo=None) + datetime.timedelta(hours=2)
+        table.write_arrow(pa.table({"d": [wall.date()], "ts": [wall], "z": [utc]}))
+    return table
+
+
+@pytest.mark.parametrize(("where", "count"), [
+    ("z > now() - INTERVAL '1' DAY", 1), ("z >= now() - INTERVAL '1' DAY", 2), ("ts >= localtimestamp() - INTERVAL 36 HOURS", 2),
+    ("d > today() - 2", 2), ("d >= current_date() - INTERVAL 2 DAY", 3), ("d = DATE '2024-03-28' + INTERVAL 3 DAY", 1),
+    ("d BETWEEN today() - 3 AND today() - 1", 3), ("d > today() - INTERVAL 36 HOURS", 2),
+])  # fmt: skip
+def test_rows_and_files_are_chosen_by_time(table, where, count):
+    scan = table.scan(where=where)
+    assert scan.count() == count and sum(len(split.files) for split in scan.splits()) == count
+
+
+def test_rows_are_deleted_and_updated_by_time(table):
+    table.update("z < now() - INTERVAL 3 DAY", {"ts": datetime.datetime(2000, 1, 1)})
+    assert table.scan(where="ts = TIMESTAMP '2000-01-01 00:00:00'").count() == 1
+    table.delete("z < now() - INTERVAL 1 DAY")
+    assert table.count() == 2
+    with pytest.raises(UsageError, match=r"localtimestamp\(\) for now\(\)"):
+        table.scan(where="ts > now()").count()
