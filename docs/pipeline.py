@@ -26,7 +26,7 @@ from pyspark.sql.functions import expr, input_file_name
 
 import paimon_py
 from paimon_py import Catalog, Schema
-from paimon_py.cdc import Event, Sink, Synced, of_lines
+from paimon_py.cdc import Event, Sink, SinkResult, of_lines
 
 ORDERS = {"bucket": "2", "changelog-producer": "lookup"}
 CUSTOMERS = {"bucket": "2", "merge-engine": "aggregation", "fields.default-aggregate-function": "sum"}
@@ -70,7 +70,7 @@ def check_checkpoint(catalog: Catalog, user: str, number: int) -> None:
         raise RuntimeError(f"the checkpoint begins with {number}, tables have {newest}: begin with a new checkpoint")
 
 
-def take(catalog: Catalog, df: DataFrame, number: int) -> Synced:
+def take(catalog: Catalog, df: DataFrame, number: int) -> SinkResult:
     """Bring a batch into the tables. A batch that comes again, whole or in part, changes nothing more."""
     return Sink(catalog, "shop", user=user_of(df), options=ORDERS).write(events(df), identifier=number)
 

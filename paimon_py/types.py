@@ -42,7 +42,7 @@ from paimon_py.iceberg.state import IcebergState
 from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.maintain.cleanup.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
 from paimon_py.metadata.commit_history import HistoryEntry
-from paimon_py.metastores.server import KeptPartition
+from paimon_py.metastores.server import CatalogPartition
 from paimon_py.parallel import Budget
 from paimon_py.progress import Progress
 from paimon_py.queries.query import SqlQuery
@@ -109,6 +109,7 @@ __all__ = [
     "Calculation",
     "Case",
     "CatalogEvent",
+    "CatalogPartition",
     "Clock",
     "CloneResult",
     "Clustering",
@@ -154,7 +155,6 @@ __all__ = [
     "IsNull",
     "IsTrue",
     "Job",
-    "KeptPartition",
     "KeyBase",
     "Lit",
     "LiteralValue",

@@ -15,7 +15,7 @@ from paimon_py.errors import (
     UnsupportedError,
     UsageError,
 )
-from paimon_py.metastores.server import KeptPartition, ServerMetastore
+from paimon_py.metastores.server import CatalogPartition, ServerMetastore
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.redact import shown_url
 from paimon_py.table.table import Table
@@ -83,7 +83,7 @@ class CatalogServer(CatalogVerbs):
         name, root = found
         return Table(root, root.schemas.latest(), str(name))
 
-    def partitions(self, name: str) -> list[KeptPartition]:
+    def partitions(self, name: str) -> list[CatalogPartition]:
         """The partitions of a table as its server counts them from reported commits.
 
         `Table.partitions` reads them from the table itself, whether or not a server counts them.

@@ -11,30 +11,30 @@ from typing import TYPE_CHECKING, Any
 
 from paimon_py.cdc.avro import avro_decoder, registry
 from paimon_py.cdc.computed import Computed
-from paimon_py.cdc.event import Bad, Change, Event, NoChange, SourceColumn, events_of, of_lines
+from paimon_py.cdc.event import Change, Event, InvalidEvent, NoChange, SourceColumn, events_of, of_lines
 from paimon_py.cdc.event_shares import DecodePart, EventShares, WriteEventsPart
 from paimon_py.cdc.evolve import changes_for
 from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.rows import ChangedRows, rows_of
-from paimon_py.cdc.sink import Sink, Synced
+from paimon_py.cdc.sink import Sink, SinkResult
 
 if TYPE_CHECKING:
     from paimon_py.spark.events import SparkEvents
 
 __all__ = [
-    "Bad",
     "Change",
     "ChangedRows",
     "Computed",
     "DecodePart",
     "Event",
     "EventShares",
+    "InvalidEvent",
     "NoChange",
     "Routes",
     "Sink",
+    "SinkResult",
     "SourceColumn",
     "SparkEvents",
-    "Synced",
     "WriteEventsPart",
     "avro_decoder",
     "changes_for",

@@ -9,7 +9,7 @@ from typing import Union
 import msgspec
 
 from paimon_py.cdc import canal, debezium, maxwell
-from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange
+from paimon_py.cdc.event import Change, Decoded, Event, InvalidEvent, NoChange
 from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.shaping import Shaping
 from paimon_py.cdc.taken import TakenChanges
@@ -79,12 +79,12 @@ class Decoding:
 
     def _sort(self, number: int, event: Event, found: SortedEvents) -> None:
         decoded = self._decode(event)
-        if type(decoded) is not Change and not isinstance(decoded, (Change, Bad, NoChange)):
+        if type(decoded) is not Change and not isinstance(decoded, (Change, InvalidEvent, NoChange)):
             raise UsageError(
-                f"a decoder makes a Change, a NoChange or a Bad of each event, not {type(decoded).__name__},"
+                f"a decoder makes a Change, a NoChange or an InvalidEvent of each event, not {type(decoded).__name__},"
                 f" as of the one at {event.position!r} of topic {event.topic!r}"
             )
-        if isinstance(decoded, Bad):
+        if isinstance(decoded, InvalidEvent):
             found.letters.append(Letter(number, "", decoded.reason))
             return
         target = None if isinstance(decoded, NoChange) else self._target(decoded.table, decoded.database)
@@ -95,7 +95,7 @@ class Decoding:
         if target == self._dead_letters:
             raise UsageError(f"table {target!r} is the one for dead letters: choose dead_letters= or another name")
         shaped = self._shaping.shape(decoded, event)
-        if isinstance(shaped, Bad):
+        if isinstance(shaped, InvalidEvent):
             found.letters.append(Letter(number, target, shaped.reason))
         else:
             if target not in found.taken:

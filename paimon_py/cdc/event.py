@@ -70,7 +70,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     keyless: str = ""
 
 
-class Bad(msgspec.Struct, frozen=True, gc=False):
+class InvalidEvent(msgspec.Struct, frozen=True, gc=False):
     """An event that cannot be applied, and the reason; it becomes a dead letter."""
 
     reason: str
@@ -82,7 +82,7 @@ class NoChange(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-Decoded = Union[Change, Bad, NoChange]
+Decoded = Union[Change, InvalidEvent, NoChange]
 
 
 def events_of(data: object) -> Iterator[Event]:

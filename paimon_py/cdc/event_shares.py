@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -206,7 +206,8 @@ def _runs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[list[Place], list
     """Events that follow each other in their source, a few thousand at a time, with their places."""
     places, events, size = list[Place](), list[Event](), 0
     for batch in batches:
-        for place, event in zip(_places_of(batch), events_of_rows(batch), strict=True):
+        for event in events_of_rows(batch):
+            place = _place_of(event)
             if events and (place < places[-1] or len(events) >= _RUN_EVENTS or size >= _RUN_BYTES):
                 yield places, events
                 places, events, size = [], [], 0
@@ -217,12 +218,7 @@ def _runs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[list[Place], list
         yield places, events
 
 
-def _places_of(batch: pa.RecordBatch) -> Iterator[Place]:
-    def values(name: str) -> Iterable[Any]:
-        return batch.column(name).to_pylist() if name in batch.schema.names else [None] * batch.num_rows
-
-    for topic, partition, offset in zip(values("topic"), values("partition"), values("offset"), strict=True):
-        if offset is None:
-            raise UsageError("an event of a DataFrame has no offset: events have one each, which says their order")
-        yield topic is None, topic or "", partition is None, partition or 0, offset
-
+def _place_of(event: Event) -> Place:
+    if event.offset is None:
+        raise UsageError("an event of a DataFrame has no offset: events have one each, which says their order")
+    return not event.topic, event.topic, event.partition is None, event.partition or 0, event.offset

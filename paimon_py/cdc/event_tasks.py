@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from paimon_py.cdc.decoding import Decoding, Letter
 from paimon_py.cdc.digest import EventsDigest
-from paimon_py.cdc.event import Bad, Event
+from paimon_py.cdc.event import Event, InvalidEvent
 from paimon_py.cdc.evolve import changes_for
 from paimon_py.cdc.rows import ChangedRows
 from paimon_py.cdc.step import data_of
@@ -169,7 +169,7 @@ def can_store(target: TargetSchema, shapes: Sequence[SeenShape], modes: Sequence
     if target.is_fitted or target.schema is None:
         return target.is_fitted
     asked = [changes_for(target.schema.fields, shape.columns, modes) for shape in shapes]
-    return not any(isinstance(each, Bad) or each for each in asked)
+    return not any(isinstance(each, InvalidEvent) or each for each in asked)
 
 
 def _parcels(name: str, target: TargetSchema, taken: TakenChanges, letters: list[Letter]) -> Iterator[Parcel]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from paimon_py.cdc.event import Bad, SourceColumn
+from paimon_py.cdc.event import InvalidEvent, SourceColumn
 from paimon_py.spec.cast_rules import is_text
 from paimon_py.spec.schema_changes import AddColumn, UpdateColumnType
 from paimon_py.spec.type_text import sql_type, with_nullability
@@ -17,7 +17,7 @@ from paimon_py.spec.wider_types import wider
 
 def changes_for(
     fields: Sequence[Field], columns: Iterable[SourceColumn], modes: Collection[str] = ()
-) -> tuple[AddColumn | UpdateColumnType, ...] | Bad:  # fmt: skip
+) -> tuple[AddColumn | UpdateColumnType, ...] | InvalidEvent:  # fmt: skip
     """The changes that let a table with these fields store every value of the columns, or why that is impossible.
 
     Columns that are missing in the event are kept, as in Java. `modes`: those of type mappings; with
@@ -28,7 +28,7 @@ def changes_for(
     found: list[AddColumn | UpdateColumnType] = []
     for column in columns:
         if column.refused:
-            return Bad(column.refused)
+            return InvalidEvent(column.refused)
         old = known.get(column.name)
         if old is None:
             found.append(AddColumn(column.name, with_nullability(column.type, True)))
@@ -40,7 +40,7 @@ def changes_for(
             wide = _text_of(old, column.type)
         if wide is None:
             both = f"{sql_type(old)} in the table and {sql_type(column.type)} in the event"
-            return Bad(f"column {column.name!r} is {both}")
+            return InvalidEvent(f"column {column.name!r} is {both}")
         if wide != old:
             found.append(UpdateColumnType(column.name, wide, keep_nullability=True))
     return tuple(found)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange, SourceColumn
+from paimon_py.cdc.event import Change, Decoded, Event, InvalidEvent, NoChange, SourceColumn
 from paimon_py.spec.types import STRING
 
 ANY = msgspec.json.Decoder(float_hook=Decimal)
@@ -20,7 +20,7 @@ KindedRows = tuple[tuple[str, dict[str, Any]], ...]
 
 
 class Damaged(Exception):
-    """The reason why an event is damaged; becomes `Bad`."""
+    """The reason why an event is damaged; becomes `InvalidEvent`."""
 
 
 def decoder(read: Callable[[Event], Decoded]) -> Callable[[Event], Decoded]:
@@ -33,9 +33,9 @@ def decoder(read: Callable[[Event], Decoded]) -> Callable[[Event], Decoded]:
         try:
             return read(event)
         except UNREADABLE as error:
-            return Bad(f"no JSON: {error}")
+            return InvalidEvent(f"no JSON: {error}")
         except Damaged as error:
-            return Bad(str(error))
+            return InvalidEvent(str(error))
 
     return decode
 
@@ -51,7 +51,7 @@ def whole(decoded: Decoded) -> Decoded:
         return decoded
     unread = [decoded.keyless] if decoded.keyless else []
     lost = [*unread, *decoded.lacking.values(), *(column.refused for column in decoded.columns if column.refused)]
-    return Bad(lost[0]) if lost else decoded
+    return InvalidEvent(lost[0]) if lost else decoded
 
 
 def update_rows_of(before: dict[str, Any], after: dict[str, Any], keys: Iterable[str]) -> KindedRows:

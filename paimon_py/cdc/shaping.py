@@ -10,7 +10,7 @@ from typing import Any, Union
 import msgspec
 
 from paimon_py.cdc.computed import type_of
-from paimon_py.cdc.event import Bad, Change, Event, SourceColumn
+from paimon_py.cdc.event import Change, Event, InvalidEvent, SourceColumn
 from paimon_py.cdc.mapping import map_column
 from paimon_py.cdc.opening import KindedRows, update_rows_of
 from paimon_py.cdc.routes import METADATA, Routes
@@ -37,26 +37,26 @@ class Shaping:
 
     def __init__(self, routes: Routes) -> None:
         self._routes = routes
-        self._plans: dict[tuple[object, ...], Union[_Plan, Bad]] = {}
+        self._plans: dict[tuple[object, ...], Union[_Plan, InvalidEvent]] = {}
 
-    def shape(self, change: Change, event: Event) -> Change | Bad:
+    def shape(self, change: Change, event: Event) -> Change | InvalidEvent:
         """The change for the table, or the reason why there is none.
 
         Raises: UsageError if a column of the primary key is excluded.
         """
         if change.keyless and change.table not in self._routes.keys:
-            return Bad(change.keyless)
+            return InvalidEvent(change.keyless)
         keys = self._routes.keys_of(change)
         is_delete = change.rows[-1][0] == "-D"
         shape = (change.table, change.columns, keys, is_delete)
         plan = self._plans.get(shape)
         if plan is None:
             plan = self._plans[shape] = self._plan(change, keys, is_delete)
-        if isinstance(plan, Bad):
+        if isinstance(plan, InvalidEvent):
             return plan
         lost = [reason for name, reason in change.lacking.items() if name not in plan.gone]
         if lost:
-            return Bad(lost[0])
+            return InvalidEvent(lost[0])
         if plan.same:
             return change
         rows = change.rows if keys == change.keys else _split_moves(change.rows, keys)
@@ -73,7 +73,7 @@ class Shaping:
         keys = tuple(map(self._routes.name_here, keys))
         return msgspec.structs.replace(change, columns=plan.columns, keys=keys, rows=rows, lacking={})
 
-    def _plan(self, change: Change, keys: tuple[str, ...], is_delete: bool) -> _Plan | Bad:
+    def _plan(self, change: Change, keys: tuple[str, ...], is_delete: bool) -> _Plan | InvalidEvent:
         routes = self._routes
         gone = routes.left_out(change.table, [column.name for column in change.columns])
         if not gone.isdisjoint(keys):
@@ -83,7 +83,7 @@ class Shaping:
         refused = [column for column in columns if column.refused]
         if refused:
             out = f"{change.table}.{refused[0].name}"
-            return Bad(f"{refused[0].refused}: Routes(without=[{out!r}]) leaves it out")
+            return InvalidEvent(f"{refused[0].refused}: Routes(without=[{out!r}]) leaves it out")
         renamed = {column.name: routes.name_here(column.name) for column in columns}
         columns = [msgspec.structs.replace(column, name=renamed[column.name]) for column in columns]
         added = tuple((what, routes.name_here(name)) for what, name in routes.metadata.items())
@@ -91,11 +91,13 @@ class Shaping:
         try:
             columns += _computed_columns(routes, change.table, columns, is_delete)
         except UsageError as error:
-            return Bad(str(error))
+            return InvalidEvent(str(error))
         names = [column.name for column in columns]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            return Bad(f"columns {twice} occur twice: in the source (in another case), computed or as metadata")
+            return InvalidEvent(
+                f"columns {twice} occur twice: in the source (in another case), computed or as metadata"
+            )
         renamed = {name: here for name, here in renamed.items() if name != here}
         same = tuple(columns) == change.columns and keys == change.keys
         return _Plan(tuple(columns), gone, added, renamed, same)

@@ -44,7 +44,7 @@ DEAD_LETTERS = Schema(
 )  # fmt: skip
 
 
-class Synced(msgspec.Struct, frozen=True):
+class SinkResult(msgspec.Struct, frozen=True):
     """The results of one step.
 
     Attributes:
@@ -104,7 +104,7 @@ class Sink:
         self._decoding = Decoding(format, self.routes, dead_letters)
         self._tables = TargetTables(catalog, database, self.routes, self.options)
 
-    def write(self, events: object, *, identifier: int, executor: Executor | None = None) -> Synced:
+    def write(self, events: object, *, identifier: int, executor: Executor | None = None) -> SinkResult:
         """Apply events in order: one commit for the dead letters first, then one per changed table.
 
         A step that was interrupted is completed by the same events with the same identifier, in any order: tables that
@@ -141,7 +141,7 @@ class Sink:
             return self._write(StepByTasks(executor, self._decoding, given), identifier)
         return self._write(StepHere(self._decoding, given), identifier)
 
-    def _write(self, work: StepWork, identifier: int) -> Synced:
+    def _write(self, work: StepWork, identifier: int) -> SinkResult:
         known = self._find_known(work.sample())
         survey = work.survey(known)
         step = StepNumber(identifier, str(survey.digest))
@@ -155,7 +155,7 @@ class Sink:
         rows = work.commit(CommitLabel(self.user, step))
         altered = {name: each.altered for name, each in fitted.items() if each.altered}
         self._targets.update(fitted)
-        return Synced(rows=rows, dead=len(letters), skipped=survey.skipped, altered=altered)
+        return SinkResult(rows=rows, dead=len(letters), skipped=survey.skipped, altered=altered)
 
     def _find_known(self, names: Iterable[str]) -> dict[str, Table]:
         """The existing tables of these names, without those that cannot be read."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from paimon_py.catalog.catalog import Catalog
-from paimon_py.cdc.event import Bad
+from paimon_py.cdc.event import InvalidEvent
 from paimon_py.cdc.evolve import changes_for, to_nanoseconds
 from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.taken import SeenShape
@@ -92,7 +92,7 @@ class TargetTables:
         if type(table) is not Table:
             raise UsageError(f"{full!r} is a system table: give the source table another name by names= of Routes")
         asked = changes_for(table.schema.fields, shape.columns, self._routes.types)
-        if isinstance(asked, Bad):
+        if isinstance(asked, InvalidEvent):
             raise UsageError(asked.reason)
         if not asked:
             return table, 0

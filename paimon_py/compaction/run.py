@@ -86,20 +86,7 @@ def run_task(
         again = OpenTable(table.root, parquet_for_orc(table.schema))
         work = _Work(again, task, emits_changelog=emits_changelog, tally=ProgressCounter(None, 0, "rows"))
         before, after, changelog, index = work.run()
-    COMPACTIONS.info(
-        "%s: %d files became %d on level %d (%d rows, %d bytes were read)", work.directory, len(before), len(after),
-        task.output_level, task.row_count, task.size_bytes,
-        extra=fields(
-            table.root, directory=work.directory, level=task.output_level, before_files=len(before),
-            after_files=len(after), rows=task.row_count, size_bytes=task.size_bytes,
-        ),
-    )  # fmt: skip
-    if table.root.env.observers:
-        table.root.env.observers.report_and_log(CompactionEvent(
-            **table.root.event_place(), directory=work.directory, output_level=task.output_level,
-            before_files=len(before), after_files=len(after), read_rows=task.row_count, read_bytes=task.size_bytes,
-            seconds=table.root.env.clock.elapsed() - began,
-        ))  # fmt: skip
+    _report(table, task, work.directory, (before, after), began)
     return BucketChanges(
         partition=task.partition,
         bucket=task.bucket,
@@ -119,6 +106,25 @@ class _Result(NamedTuple):
     after: tuple[DataFile, ...]
     changelog: tuple[DataFile, ...]
     vectors: tuple[IndexEntry, ...]
+
+
+def _report(table: OpenTable, task: CompactionTask, directory: str, files: Compacted, began: float) -> None:
+    """Log a compaction, and report it to the observers. `began`: the elapsed time of the clock at its begin."""
+    before, after = files
+    COMPACTIONS.info(
+        "%s: %d files became %d on level %d (%d rows, %d bytes were read)", directory, len(before), len(after),
+        task.output_level, task.row_count, task.size_bytes,
+        extra=fields(
+            table.root, directory=directory, level=task.output_level, before_files=len(before),
+            after_files=len(after), rows=task.row_count, size_bytes=task.size_bytes,
+        ),
+    )  # fmt: skip
+    if table.root.env.observers:
+        table.root.env.observers.report_and_log(CompactionEvent(
+            **table.root.event_place(), directory=directory, output_level=task.output_level,
+            before_files=len(before), after_files=len(after), read_rows=task.row_count, read_bytes=task.size_bytes,
+            seconds=table.root.env.clock.elapsed() - began,
+        ))  # fmt: skip
 
 
 class _Work:

@@ -16,7 +16,7 @@ rows already.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import chain
 
@@ -28,6 +28,7 @@ from paimon_py.distributed.routing import BucketRouting
 from paimon_py.distributed.sent import CHANGED, DONE, FAILED, NEW, RUN, HeldMessages, Sent
 from paimon_py.errors import PaimonError, ResourceError, StorageError
 from paimon_py.executors.error_data import error_bytes, error_from
+from paimon_py.metadata.open_table import OpenTable
 from paimon_py.rows import verbs
 from paimon_py.rows.evaluation import RowCounts
 from paimon_py.rows.row_tasks import RowTaskResult
@@ -65,15 +66,8 @@ class BucketsPart:
             return
         is_shared = bucket_mode(table.schema) is BucketMode.DYNAMIC
         share = Share.of(table.schema, first[0], self.processes) if is_shared else None
-        held = HeldMessages(table.root.env.spill, verbs.source_limit(table.schema))
-        with closing(held), Writer(table, share=share) as writer:
-            received = _Received(held)
-            for batch in received.changed_rows(chain([first], messages)):
-                writer.write_again(batch)
-            for batch in received.new_rows():
-                writer.write_arrow(batch)
-            yield _result_bytes(writer)
-            yield from received.done
+        for result, _ in _write_rows(table, share, chain([first], messages), lambda batch: (batch,)):
+            yield result
 
 
 class AssignRowsPart:
@@ -135,20 +129,41 @@ class AssignedBucketsPart:
             sent: everything that was sent to this process.
         Raises: the first error of an earlier step that was sent here.
         """
-        table = self._table._open_table
         cursor = BucketCursor()
-        held = HeldMessages(table.root.env.spill, verbs.source_limit(table.schema))
-        with closing(held), Writer(table, share=cursor) as writer:
-            received = _Received(held)
-            for batch in received.changed_rows(sent):
-                for cursor.bucket, rows in by_bucket(batch):
-                    writer.write_again(rows)
-            for batch in received.new_rows():
-                for cursor.bucket, rows in by_bucket(batch):
-                    writer.write_arrow(rows)
-            runs = tuple(received.runs)
-            for result in (_result_bytes(writer), *received.done):
-                yield bytes(AssignedResult(result=result, runs=runs))
+
+        def rows_by_bucket(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+            for cursor.bucket, rows in by_bucket(batch):
+                yield rows
+
+        for result, runs in _write_rows(self._table._open_table, cursor, sent, rows_by_bucket):
+            yield bytes(AssignedResult(result=result, runs=runs))
+
+
+def _write_rows(
+    table: OpenTable,
+    share: Share | BucketCursor | None,
+    sent: Iterable[Message],
+    parts: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]],
+) -> Iterator[tuple[bytes, tuple[AssignerRun, ...]]]:
+    """Write the changed rows that were sent, and then the new ones.
+
+    Args:
+        parts: the parts of a batch, each of which the writer writes to its buckets of that moment.
+    Returns: the results of this step and of earlier ones, each with the runs that assigned rows to buckets.
+    """
+    held = HeldMessages(table.root.env.spill, verbs.source_limit(table.schema))
+    with closing(held), Writer(table, share=share) as writer:
+        received = _Received(held)
+        for batch in received.changed_rows(sent):
+            for rows in parts(batch):
+                writer.write_again(rows)
+        for batch in received.new_rows():
+            for rows in parts(batch):
+                writer.write_arrow(rows)
+        runs = tuple(received.runs)
+        result = bytes(RowTaskResult(changes=writer.changes(), counts=RowCounts()))
+        for one in (result, *received.done):
+            yield one, runs
 
 
 class _Received:
@@ -196,7 +211,3 @@ def _kinds_of_rows(
             continue
         for batch in pa.ipc.open_stream(data):
             yield (kind, batch.schema), batch
-
-
-def _result_bytes(writer: Writer) -> bytes:
-    return bytes(RowTaskResult(changes=writer.changes(), counts=RowCounts()))

@@ -5,7 +5,7 @@ Source: format.md §8, §9, §12; Java `KeyValueFileWriterFactory`, `VectorStore
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import msgspec
 import pyarrow as pa
@@ -131,8 +131,8 @@ def file_layout(
     format_name = options.get_map(_BY_LEVEL).get(
         str(level), format_name or options.get_str(_FORMAT)
     )
-    compressions = options.get_map("file.compression.per.level")
     default_target = _KEYED_TARGET_BYTES if key_fields else _APPEND_TARGET_BYTES
+    target_bytes = options.find_size("target-file-size") or default_target
     layout = FileLayout(
         fields=schema.fields,
         key_fields=key_fields,
@@ -141,24 +141,29 @@ def file_layout(
         level=level,
         source=source,
         format_name=format_of(format_name).name,
-        settings=WriteSettings(
-            compression=compressions.get(str(level), options.get_str("file.compression")),
-            zstd_level=options.get_int("file.compression.zstd-level"),
-            block_size_bytes=options.find_size("file.block-size"),
-            options=schema.options,
-        ),
-        target_size_bytes=options.find_size("target-file-size") or default_target,
+        settings=_write_settings(options, schema.options, level),
+        target_size_bytes=target_bytes,
         target_rows=max(options.get_int("target-file-row-num"), 1),
         modes=modes,
         indexes=index_columns(options),
         index_limit_bytes=options.get_memory("file-index.in-manifest-threshold"),
         is_part=bool(apart or vectors),
         apart=apart,
+        apart_target_bytes=options.find_size("blob.target-file-size") or target_bytes,
         vectors=vector_layout(whole) if vectors else None,
     )
-    blob_target = options.find_size("blob.target-file-size") or layout.target_size_bytes
-    layout = msgspec.structs.replace(layout, apart_target_bytes=blob_target)
     return _with_modes(layout, schema, modes)
+
+
+def _write_settings(options: Options, raw: Mapping[str, str], level: int) -> WriteSettings:
+    """The settings of a format for files at one level. `raw`: the table's options; a format reads its own ones."""
+    compressions = options.get_map("file.compression.per.level")
+    return WriteSettings(
+        compression=compressions.get(str(level), options.get_str("file.compression")),
+        zstd_level=options.get_int("file.compression.zstd-level"),
+        block_size_bytes=options.find_size("file.block-size"),
+        options=raw,
+    )
 
 
 def vector_layout(schema: TableSchema, *, columns: Container[str] | None = None) -> FileLayout:

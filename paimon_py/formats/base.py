@@ -288,20 +288,34 @@ class FileFormat(Protocol):
         ...
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
-        """Begin a file with the columns `fields`. Who begins many alike asks for an `encoder`.
+        """Begin a file with the columns `fields`; to begin many such files, use an `encoder`.
 
         Raises: as `encoder`.
         """
         ...
 
     def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:
-        """What begins files with the columns `fields`: that which all of them have in common is worked out once.
+        """A function that begins files with the columns `fields`; their common properties are determined once.
 
         Raises:
             UnsupportedError: a type that the format cannot represent.
             OptionError: an unknown codec or an invalid format option.
         """
         ...
+
+
+class ReadOnlyFormat:
+    """A file format whose files are read, but not written."""
+
+    name: str
+
+    def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
+        """See `FileFormat.create`. Raises: UnsupportedError"""
+        return self.encoder(fields, settings)(sink)
+
+    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:  # noqa: ARG002
+        """See `FileFormat.encoder`. Raises: UnsupportedError"""
+        raise UnsupportedError(f"files of the format {self.name} cannot be written", feature=f"file.format={self.name}")
 
 
 @runtime_checkable

@@ -68,22 +68,33 @@ def create_branch(
     files = _files(root, branch, snapshot, begin if isinstance(begin, str) else None, newest)
     users = [] if snapshot is None else users_until(root, snapshot)
     _check_remains(root, branch, {*(path for path, _ in files), *(branch.users.path_of(one.user) for one in users)})
-    for number, (path, data) in enumerate(files):
-        if number == len(files) - 1 and snapshot is not None and not is_kept(root, snapshot):
-            _withdraw(root, branch, files[:number])
-            root.store.delete_tree(branch.branch_path)
-            raise SnapshotExpiredError(
-                f"snapshot {snapshot.id} of {root.path} expired while the branch {name!r} was made from it{PINNING}",
-                path=branch.branch_path, snapshot_id=snapshot.id,
-            )  # fmt: skip
-        is_there = root.store.put_new(path, data, within=root.path) or root.store.get(path) == data
-        if not is_there and not (path == origin_path(branch.branch_path) and _begins_at(branch, snapshot)):
-            raise _remains_error(path, name)
-        if not number:
-            for value in users:
-                branch.users.put(value)
+    origin, *others, visible = files
+    _put_file(root, branch, origin, snapshot)
+    for value in users:
+        branch.users.put(value)
+    for file in others:
+        _put_file(root, branch, file, snapshot)
+    if snapshot is not None and not is_kept(root, snapshot):
+        _withdraw(root, branch, files[:-1])
+        root.store.delete_tree(branch.branch_path)
+        raise SnapshotExpiredError(
+            f"snapshot {snapshot.id} of {root.path} expired while the branch {name!r} was made from it{PINNING}",
+            path=branch.branch_path, snapshot_id=snapshot.id,
+        )  # fmt: skip
+    _put_file(root, branch, visible, snapshot)
     _withdraw(root, branch, files)
     return branch
+
+
+def _put_file(root: TableRoot, branch: TableRoot, file: tuple[str, bytes], snapshot: Snapshot | None) -> None:
+    """Write a file of a new branch, unless an interrupted call has written it. `snapshot`: where the branch begins.
+
+    Raises: AlreadyExistsError if another file is there.
+    """
+    path, data = file
+    is_there = root.store.put_new(path, data, within=root.path) or root.store.get(path) == data
+    if not is_there and not (path == origin_path(branch.branch_path) and _begins_at(branch, snapshot)):
+        raise _remains_error(path, branch.branch)
 
 
 def _withdraw(root: TableRoot, branch: TableRoot, files: Sequence[tuple[str, bytes]]) -> None:
@@ -135,14 +146,17 @@ def _remains_error(path: str, name: str) -> AlreadyExistsError:
 def _files(
     root: TableRoot, branch: TableRoot, snapshot: Snapshot | None, tag: str | None, newest: int
 ) -> list[tuple[str, bytes]]:
-    """The files of a new branch, in write order; `newest` is its last schema id."""
+    """The files of a new branch, in write order, at least two; `newest` is its last schema id.
+
+    Raises: TableNotFoundError
+    """
     source, home, get = root.branch_path, branch.branch_path, root.store.get
     files = [(origin_path(home), origin_to_json(origin_at(root, snapshot)))]
     if snapshot is not None:
         files.append((snapshot_path(home, snapshot.id), snapshot_to_json(snapshot)))
     if tag is not None:
         files.append((tag_path(home, tag), get(tag_path(source, tag))))
-    numbers = [number for number in reversed(root.schemas.ids()) if number <= newest]
+    numbers = [number for number in reversed(root.schemas.ids()) if number <= newest] or [root.schemas.latest().id]
     return files + [(schema_path(home, number), get(schema_path(source, number))) for number in numbers]
 
 

@@ -16,7 +16,7 @@ from paimon_py.metastores.metastore import TableName
 from paimon_py.spec.schema import TableSchema
 
 
-class KeptPartition(msgspec.Struct, frozen=True, kw_only=True):
+class CatalogPartition(msgspec.Struct, frozen=True, kw_only=True):
     """A partition with the server's statistics from reported commits; -1 for unknown counts.
 
     Attributes:
@@ -55,7 +55,7 @@ class ServerMetastore(Protocol):
         """
         ...
 
-    def partitions(self, name: TableName) -> list[KeptPartition] | None:
+    def partitions(self, name: TableName) -> list[CatalogPartition] | None:
         """The partitions of a table, None if the server does not count them.
 
         Raises: TableNotFoundError

@@ -55,8 +55,8 @@ class MetadataSplit(msgspec.Struct, frozen=True):
 class MetadataExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """The plan of a scan of a metadata table; prints as text.
 
-    `rows_made` and `rows_returned` are known if the scan was executed: the rows of the table, and those that match the
-    predicate.
+    `rows_produced` and `rows_returned` are known if the scan was executed: the rows of the table, and those that match
+    the predicate.
     """
 
     table: str
@@ -64,7 +64,7 @@ class MetadataExplanation(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[str, ...]
     predicate: str | None
     limit: int | None
-    rows_made: int | None = None
+    rows_produced: int | None = None
     rows_returned: int | None = None
 
     def _repr_html_(self) -> str:
@@ -77,8 +77,8 @@ class MetadataExplanation(msgspec.Struct, frozen=True, kw_only=True):
             lines.append(f"  predicate: {self.predicate}")
         if self.limit is not None:
             lines.append(f"  limit: {self.limit}")
-        if self.rows_made is not None:
-            lines.append(f"  rows: {self.rows_made} produced, {self.rows_returned} returned")
+        if self.rows_produced is not None:
+            lines.append(f"  rows: {self.rows_produced} produced, {self.rows_returned} returned")
         return "\n".join(lines)
 
 
@@ -156,7 +156,7 @@ class MetadataScan(SplitRows[MetadataSplit]):
             columns=tuple(self.schema.names),
             predicate=None if self._predicate is None else repr(self._predicate),
             limit=self._limit,
-            rows_made=sum(rows) if analyze else None,
+            rows_produced=sum(rows) if analyze else None,
             rows_returned=returned,
         )
 

@@ -13,7 +13,7 @@ from spark_sessions import MARKS, local_session  # noqa: E402
 
 import paimon_py  # noqa: E402
 from paimon_py import Catalog, Schema  # noqa: E402
-from paimon_py.cdc import Bad, Change, Sink, SourceColumn, SparkEvents  # noqa: E402
+from paimon_py.cdc import Change, InvalidEvent, Sink, SourceColumn, SparkEvents  # noqa: E402
 from paimon_py.errors import StorageError, UsageError  # noqa: E402
 from paimon_py.executors import SparkExecutor  # noqa: E402
 from paimon_py.spark import jobs, task_rows  # noqa: E402
@@ -88,7 +88,7 @@ def decoder_of(here):
         here.append(event.offset)
         row = {"id": event.offset % 40, "v": event.value.decode()}
         if row["v"] == "v7":
-            return Bad("seven")
+            return InvalidEvent("seven")
         columns = (SourceColumn("id", Atomic(Root.BIGINT), "int64"), SourceColumn("v", STRING, "string"))
         keys = ("id",) if event.partition else ()
         return Change("", f"t{event.partition}", columns, keys, (("+I", row),))

@@ -22,11 +22,9 @@ from paimon_py.errors import CorruptionError, OptionError, SchemaError, Unsuppor
 from paimon_py.expr.predicate import Predicate
 from paimon_py.formats.base import (
     CastArray,
-    Encoder,
-    FileWriter,
     OpenFile,
+    ReadOnlyFormat,
     ReadSettings,
-    WriteSettings,
     decoding,
     empty_rows,
     row_batches,
@@ -46,7 +44,7 @@ _DEFAULTS = ReadSettings()
 _PLAIN = ("json", "text")
 
 
-class LinesFormat:
+class LinesFormat(ReadOnlyFormat):
     """Formats `json` and `text`."""
 
     def __init__(self, name: str) -> None:
@@ -62,12 +60,6 @@ class LinesFormat:
         settings: ReadSettings = _DEFAULTS,
     ) -> OpenFile:
         return LinesFile(self.name, source, path, fields, settings)
-
-    def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
-        return self.encoder(fields, settings)(sink)
-
-    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:  # noqa: ARG002
-        raise UnsupportedError(f"files of the format {self.name} cannot be written", feature=f"file.format={self.name}")
 
 
 class LinesFile:

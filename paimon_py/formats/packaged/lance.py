@@ -10,8 +10,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from paimon_py.errors import UnsupportedError
-from paimon_py.formats.base import Encoder, FileWriter, OpenFile, ReadSettings, WriteSettings
+from paimon_py.formats.base import OpenFile, ReadOnlyFormat, ReadSettings
 from paimon_py.formats.packaged.local import local_path
 from paimon_py.formats.packaged.opened import PackagedOpenFile, load_package, packaged
 from paimon_py.spec.types import Field
@@ -21,7 +20,7 @@ _AHEAD = 2
 """Batches that are decoded ahead of the reader."""
 
 
-class LanceFormat:
+class LanceFormat(ReadOnlyFormat):
     """Format `lance`."""
 
     name = "lance"
@@ -36,12 +35,6 @@ class LanceFormat:
     ) -> OpenFile:
         reader = load_package("lance.file", self.name, path).LanceFileReader
         return PackagedOpenFile(LanceFile(reader, source, path, settings), path, fields, settings)
-
-    def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
-        return self.encoder(fields, settings)(sink)
-
-    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:  # noqa: ARG002
-        raise UnsupportedError("files of the format lance cannot be written", feature="file.format=lance")
 
 
 class LanceFile:

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.errors import PaimonError, UnsupportedError
-from paimon_py.formats.base import Encoder, FileWriter, OpenFile, ReadSettings, WriteSettings
+from paimon_py.errors import PaimonError
+from paimon_py.formats.base import OpenFile, ReadOnlyFormat, ReadSettings
 from paimon_py.formats.packaged.local import local_path
 from paimon_py.formats.packaged.opened import PackagedOpenFile, load_package, packaged
 from paimon_py.spec.types import Field
@@ -24,7 +24,7 @@ _SCANNED_ROWS = 1 << 20
 """The rows of one scan, whose positions are a list."""
 
 
-class VortexFormat:
+class VortexFormat(ReadOnlyFormat):
     """Format `vortex`."""
 
     name = "vortex"
@@ -34,12 +34,6 @@ class VortexFormat:
     ) -> OpenFile:
         package = load_package("vortex", self.name, path)
         return PackagedOpenFile(VortexFile(package, source, path, size_bytes, settings), path, fields, settings)
-
-    def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
-        return self.encoder(fields, settings)(sink)
-
-    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:  # noqa: ARG002
-        raise UnsupportedError("files of the format vortex cannot be written", feature="file.format=vortex")
 
 
 class VortexFile:

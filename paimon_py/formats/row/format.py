@@ -21,11 +21,9 @@ from paimon_py.codec.columns import Ints
 from paimon_py.errors import UnsupportedError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.formats.base import (
-    Encoder,
-    FileWriter,
     OpenFile,
+    ReadOnlyFormat,
     ReadSettings,
-    WriteSettings,
     decoding,
     empty_rows,
     row_batches,
@@ -46,7 +44,7 @@ _BLOCK_MAX = 1 << 31
 _DEFAULTS = ReadSettings()
 
 
-class RowFormat:
+class RowFormat(ReadOnlyFormat):
     """Format `row`."""
 
     name = "row"
@@ -55,12 +53,6 @@ class RowFormat:
         self, source: BinaryIO, path: str, fields: Sequence[Field], size_bytes: int, settings: ReadSettings = _DEFAULTS
     ) -> OpenFile:
         return RowOpenFile(source, path, fields, size_bytes, settings)
-
-    def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
-        return self.encoder(fields, settings)(sink)
-
-    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:  # noqa: ARG002
-        raise UnsupportedError("files of the format row cannot be written", feature="file.format=row")
 
 
 class RowOpenFile:

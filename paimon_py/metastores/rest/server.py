@@ -15,7 +15,7 @@ from paimon_py.metastores.rest.client import RestClient
 from paimon_py.metastores.rest.messages import PartitionPage, TableAnswer
 from paimon_py.metastores.rest.new_tables import server_schema, was_created
 from paimon_py.metastores.rest.transport import RestRefusedError
-from paimon_py.metastores.server import KeptPartition
+from paimon_py.metastores.server import CatalogPartition
 from paimon_py.spec.schema import TableSchema
 
 COMMENT = "comment"
@@ -110,7 +110,7 @@ class RestServer(ABC):
         """See `Metastore.adopt_table`."""
         raise UnsupportedError(f"a REST server does not adopt {root.path}", feature="clone into a REST catalog")
 
-    def partitions(self, name: TableName) -> list[KeptPartition] | None:
+    def partitions(self, name: TableName) -> list[CatalogPartition] | None:
         """See `ServerMetastore.partitions`."""
         return _kept_partitions(self.client, name)
 
@@ -136,7 +136,7 @@ class RestServer(ABC):
         return True
 
 
-def _kept_partitions(client: RestClient, name: TableName) -> list[KeptPartition] | None:
+def _kept_partitions(client: RestClient, name: TableName) -> list[CatalogPartition] | None:
     """See `ServerMetastore.partitions`. Cost: a request per page."""
     path = client.path("databases", name.database, "tables", name.table, "partitions")
     try:
@@ -148,7 +148,7 @@ def _kept_partitions(client: RestClient, name: TableName) -> list[KeptPartition]
             raise TableNotFoundError(f"there is no table {str(name)!r}", table=str(name)) from refused
         raise
     return [
-        KeptPartition(
+        CatalogPartition(
             spec=one.spec,
             record_count=one.recordCount,
             file_size_in_bytes=one.fileSizeInBytes,

@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 
 from paimon_py import Catalog
-from paimon_py.cdc import Bad, Change, Event, NoChange, Routes, Sink, canal, maxwell
+from paimon_py.cdc import Change, Event, InvalidEvent, NoChange, Routes, Sink, canal, maxwell
 
 TYPES = {
     "id": "bigint(20)", "u": "bigint(20) unsigned", "n": "decimal(10,2)", "flag": "tinyint(1)", "small": "tinyint unsigned",
@@ -82,9 +82,9 @@ def test_canal_values_that_do_not_fit_are_dead_letters(catalog, name, value):
 def test_events_of_canal_without_rows():
     assert canal.decode(of_canal("ALTER", None, isDdl=True)) == NoChange("schema change")
     for bad in (of_canal("TRUNCATE", None), of_canal("X", [ROW]), of_canal("UPDATE", [ROW], []), of_canal("INSERT", [{"id": "1"}])):
-        assert isinstance(canal.decode(bad), Bad)
+        assert isinstance(canal.decode(bad), InvalidEvent)
     for kind in ("vector(3)", [], {"a": 1}, 5, None):
-        assert isinstance(canal.decode(of_canal("INSERT", [{"g": "1"}], types={"g": kind})), Bad)
+        assert isinstance(canal.decode(of_canal("INSERT", [{"g": "1"}], types={"g": kind})), InvalidEvent)
 
 
 def test_maxwell(catalog):
@@ -114,7 +114,7 @@ def test_damage_ends_in_dead_letters(catalog, format):
             place = rng.randrange(len(value))
             value[place : place + rng.randint(0, 12)] = rng.choice([b"", b"null", b"[]", b'"', b"{}", b"7", b'"x":', b"\xff", b'"\\ud800"'])
         damaged.append(Event(value=bytes(value), position=str(seed)))
-    assert all(isinstance(decode(event), (Bad, Change, NoChange)) for event in damaged)
+    assert all(isinstance(decode(event), (InvalidEvent, Change, NoChange)) for event in damaged)
     done = Sink(catalog, "lake", user="u", format=format).write(damaged, identifier=1)
     assert done.dead == catalog.table("lake.cdc_dead_letters").count() > 100
 

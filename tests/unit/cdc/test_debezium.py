@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_py import Catalog, OptionError, Table, UsageError
-from paimon_py.cdc import Bad, Change, Event, NoChange, Routes, Sink, events_of, of_lines
+from paimon_py.cdc import Change, Event, InvalidEvent, NoChange, Routes, Sink, events_of, of_lines
 from paimon_py.cdc.debezium import UNAVAILABLE, decode
 from paimon_py.executors import LocalExecutor
 
@@ -112,8 +112,8 @@ def test_large_values_that_did_not_change_come_from_the_row_before_or_are_refuse
     whole = event("u", {"id": 1, "v": "long"}, {"id": 1, "v": UNAVAILABLE}, columns, {"id": 1})
     assert decode(whole).rows[1] == ("+U", {"id": 1, "v": "long"})
     for lost in ([UNAVAILABLE], {"k": UNAVAILABLE}):
-        assert isinstance(decode(event("u", None, {"id": 1, "v": lost}, columns, {"id": 1})), Bad)
-        assert isinstance(decode(event("u", {"id": 1, "v": lost}, {"id": 1, "v": "x"}, columns, {"id": 1})), Bad)
+        assert isinstance(decode(event("u", None, {"id": 1, "v": lost}, columns, {"id": 1})), InvalidEvent)
+        assert isinstance(decode(event("u", {"id": 1, "v": lost}, {"id": 1, "v": "x"}, columns, {"id": 1})), InvalidEvent)
     lacking = event("u", None, {"id": 1, "v": UNAVAILABLE}, columns, {"id": 1})
     first = event("c", None, {"id": 1, "v": "old"}, columns, {"id": 1})
     assert sink(catalog).write([first, lacking], identifier=1).dead == 1
@@ -246,9 +246,9 @@ def test_damage_ends_in_dead_letters(catalog):
     given = [event for event in recorded() if event.value is not None]
     damaged = [_damaged(seed, given) for seed in range(1500)]
     decoded = [decode(event) for event in damaged]
-    assert all(isinstance(what, (Bad, Change, NoChange)) for what in decoded)
+    assert all(isinstance(what, (InvalidEvent, Change, NoChange)) for what in decoded)
     done = sink(catalog).write(damaged, identifier=1)
-    counted = sum(isinstance(what, Bad) for what in decoded)
+    counted = sum(isinstance(what, InvalidEvent) for what in decoded)
     assert done.dead >= counted > 100
     assert done.dead == catalog.table("lake.cdc_dead_letters").count()
 
@@ -261,4 +261,4 @@ def test_options_that_no_table_can_have_stop_the_sink_and_bury_nothing(catalog):
 def test_documents_are_told_from_rows():
     document = {"op": "c", "after": '{"_id": 1}', "source": {"db": "d", "collection": "c"}}
     found = decode(Event(value=json.dumps(document).encode()))
-    assert isinstance(found, Bad) and "documents of a collection have no columns" in found.reason
+    assert isinstance(found, InvalidEvent) and "documents of a collection have no columns" in found.reason

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from paimon_py.cdc import Bad, Change, Event, NoChange, Routes, canal, debezium, maxwell
+from paimon_py.cdc import Change, Event, InvalidEvent, NoChange, Routes, canal, debezium, maxwell
 from paimon_py.cdc.columns import MISFITS, build
 from paimon_py.cdc.computed import STRING, compute, parse
 from paimon_py.cdc.shaping import Shaping
@@ -134,7 +134,7 @@ def test_kinds_and_rows(number):
     ours = DECODERS[format_](Event(json.dumps(value, default=float).encode(), None if key is None else json.dumps(key).encode()))
     payload = value.get("payload", value)
     kind = payload.get("op", payload.get("type"))
-    if isinstance(ours, (Bad, NoChange)):
+    if isinstance(ours, (InvalidEvent, NoChange)):
         assert not java, ours
         return
     if java is None:

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from paimon_py import Catalog, Schema, Table
-from paimon_py.cdc import Event, Routes, Sink, Synced, step_by_tasks, taken
+from paimon_py.cdc import Event, Routes, Sink, SinkResult, step_by_tasks, taken
 from paimon_py.errors import CommitConflictError, StorageError, UsageError
 from paimon_py.executors import Job, LocalExecutor, TaskResult
 
@@ -158,7 +158,7 @@ def lives(places, told, seed, ways=None):
     routes = Routes(metadata={"op_ts": "at", "offset": "place"}, computed=("w=truncate(id, 2)",)) if seed == 1 else Routes()
     source, kind = Source(seed, FORMATS[told]), "debezium-json" if told == "by key" else told
     steps = [source.step(size) for size in (20, 1, 35, 9)]
-    done: list[list[Synced]] = []
+    done: list[list[SinkResult]] = []
     for catalog, way in zip(places, ways or (lambda: None, lambda: Elsewhere(seed)), strict=True):
         executor = way()
         prepare(catalog, options, ("STRING", "STRING") if told == "maxwell-json" else ("BIGINT", "SMALLINT"))
@@ -237,7 +237,7 @@ def test_events_are_decoded_once_where_tables_are_as_they_need_to_be(places):
 def test_what_a_step_does_not_change_is_not_written(places):
     executor = Elsewhere()
     done = Sink(places[0], "lake", user="u").write([b"null", b"null"], identifier=0, executor=executor)
-    assert done == Synced(rows={}, dead=0, skipped={"tombstone": 2}, altered={})
+    assert done == SinkResult(rows={}, dead=0, skipped={"tombstone": 2}, altered={})
     assert Sink(places[0], "lake", user="u").write([], identifier=1, executor=executor).rows == {}
     assert executor.jobs == [("events", 1)] and "lake" not in places[0].databases()
 

@@ -11,7 +11,7 @@ import pytest
 from unit.cdc.test_steps_by_tasks import FORMATS, KEY, OPTIONS, Source, created, ids, prepare, raising, shown
 
 from paimon_py import Catalog, Schema, Table
-from paimon_py.cdc import Routes, Sink, Synced, event_shares
+from paimon_py.cdc import Routes, Sink, SinkResult, event_shares
 from paimon_py.cdc.event_shares import KEPT, REPORT
 from paimon_py.errors import CommitConflictError, ResourceError, StorageError, UsageError
 from paimon_py.executors import LocalExecutor
@@ -102,7 +102,7 @@ def lives(places, told, seed, shuffled):
     routes = Routes(metadata={"op_ts": "at", "offset": "place"}, computed=("w=truncate(id, 2)",)) if seed == 1 else Routes()
     source, kind = Source(seed, FORMATS[told]), "debezium-json" if told == "by key" else told
     steps = [rows_of(source.step(size)) for size in (20, 1, 35, 9)]
-    done: list[list[Synced]] = []
+    done: list[list[SinkResult]] = []
     for catalog, there in zip(places, (False, True), strict=True):
         prepare(catalog, options, ("STRING", "STRING") if told == "maxwell-json" else ("BIGINT", "SMALLINT"))
         sink = Sink(catalog, "lake", user="u", format=kind, routes=routes, options=options)
@@ -166,7 +166,7 @@ def test_events_with_values_and_offsets_alone_are_taken(places):
 
 def test_nothing_is_made_of_no_events(places):
     done = sink_of(places[0]).write(Shares(rows_of([])), identifier=0)
-    assert done == Synced(rows={}, dead=0, skipped={}, altered={}) and "lake" not in places[0].databases()
+    assert done == SinkResult(rows={}, dead=0, skipped={}, altered={}) and "lake" not in places[0].databases()
 
 
 def test_keys_that_move_between_partitions(places):

@@ -139,7 +139,7 @@ def test_a_scan_and_its_split_can_be_sent_to_another_process(table):
 
 def test_a_scan_explains_itself(table):
     told = table.system("snapshots").scan(where="snapshot_id > 2", limit=1).explain(analyze=True)
-    assert (told.rows_made, told.rows_returned, told.limit) == (2, 1, 1)
+    assert (told.rows_produced, told.rows_returned, told.limit) == (2, 1, 1)
     assert "predicate" in str(told) and "2 produced, 1 returned" in str(told)
     assert table.system("statistics").scan().explain().snapshot_id == 4
 
