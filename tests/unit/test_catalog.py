@@ -230,6 +230,16 @@ def test_a_catalog_needs_a_path(path):
         Catalog.open(path)
 
 
+def test_a_pickled_catalog_has_its_defaults_of_tables_without_secrets(tmp_path):
+    options = {"table-default.file.format": "orc", "table-default.fs.s3a.secret.key": "sesame", "s3.region": "eu-west-1"}
+    catalog = Catalog.open(tmp_path, options=options)
+    data = pickle.dumps(catalog)
+    again = pickle.loads(data)
+    again.create_database("d")
+    assert again.create_table("d.t", pa.schema([("a", pa.int64())])).options == {"file.format": "orc"}
+    assert b"sesame" not in data
+
+
 def test_catalogs_can_be_printed_and_pickled(catalog):
     catalog.create_table("demo.t", COLUMNS)
     again = pickle.loads(pickle.dumps(catalog))
