@@ -78,11 +78,11 @@ class MemoryShares(msgspec.Struct, frozen=True):
 
     @property
     def rows_bytes(self) -> int | None:
-        """What rows in memory may take beside the interpreter and the reading of more; None: no limit."""
+        """The memory for rows, without that of the interpreter and of reading more; None: no limit."""
         return None if self.limit_bytes is None else max(self.limit_bytes - 2 * _BASE, self.limit_bytes // 2)
 
     def threads(self, cores: int) -> int:
-        """How many threads may compute at once: each holds some windows of rows."""
+        """The number of threads that may compute at once: each keeps some windows of rows in memory."""
         if self.limit_bytes is None:
             return cores
         return max(1, min(cores, (self.limit_bytes - _BASE) // _OF_A_THREAD))

@@ -71,7 +71,7 @@ class EventShares(Protocol):
         ...
 
     def in_order(self) -> EventShares:
-        """The same events, of which each process has those between two places in the source, sorted."""
+        """The same events, sorted, divided among the processes by their places in the source."""
         ...
 
     def close(self) -> None:
