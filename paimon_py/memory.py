@@ -1,4 +1,4 @@
-"""How much memory the process may use, and what shares of it the parts of the library take by default.
+"""The memory that the process may use, and the default shares of the parts of the library.
 
 A container gives its limit by control groups: `memory.max` (version 2) or `memory.limit_in_bytes` (version 1), in the
 group of the process or in one above it; the lowest counts. A process without a limit has the defaults of a large
@@ -64,7 +64,7 @@ def _bytes_of(text: str | None) -> int | None:
 
 
 class MemoryShares(msgspec.Struct, frozen=True):
-    """What the parts of the library may hold by default in a process with a limit. None: no limit.
+    """The default shares of memory in a process with a limit. None: no limit.
 
     Attributes:
         limit_bytes: the limit of the whole process.

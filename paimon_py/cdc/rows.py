@@ -160,7 +160,7 @@ class ShapedRows:
 
 
 def _each(make: Callable[[Any], pa.Array], values: Any, name: str, misfits: list[tuple[int, str]]) -> pa.Array:
-    """What is made of values; of those that do not fit NULL, and their positions and reasons are added to `misfits`."""
+    """The converted values, NULL for those that do not fit, whose positions and reasons are added to `misfits`."""
     try:
         return make(values)
     except MISFITS:

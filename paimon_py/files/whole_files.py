@@ -93,7 +93,7 @@ def _entries(layout: FileLayout, encoder: SlicesEncoder, batch: pa.RecordBatch, 
 
 
 class _Keyed(NamedTuple):
-    """What an entry says of keys and system columns."""
+    """The bounds of keys and system columns in a manifest entry."""
 
     low_key: bytes = EMPTY_ROW
     high_key: bytes = EMPTY_ROW

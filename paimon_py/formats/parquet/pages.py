@@ -150,7 +150,7 @@ class PageReader:
         return [found[place] for place in range(len(chosen))]
 
     def _decode_alike(self, chosen: Sequence[tuple[Pages, Sequence[int]]], rows: int) -> list[pa.Array]:
-        """As `decode`, for columns with `rows` decoded rows each: their pages form a file with one row group."""
+        """Decode columns with `rows` decoded rows each; their pages form a file with one row group."""
         parts, columns, start = [MAGIC], [], len(MAGIC)
         for pages, kept in chosen:
             data = [pages.data[number] for number in kept]

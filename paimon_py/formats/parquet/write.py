@@ -48,7 +48,7 @@ WHOLE_FILE_BYTES = 1 << 20
 
 
 class _Column(NamedTuple):
-    """What is known of a column before there are rows.
+    """The properties of a column that do not depend on its rows.
 
     Attributes:
         kind: its Arrow type in the table; None for inner columns.
