@@ -1,4 +1,4 @@
-"""How much memory the process may use, and what shares of it the parts of the library take by default.
+"""The memory that the process may use, and the default shares of the parts of the library.
 
 A container gives its limit by control groups: `memory.max` (version 2) or `memory.limit_in_bytes` (version 1), in the
 group of the process or in one above it; the lowest counts. A process without a limit has the defaults of a large
@@ -64,7 +64,7 @@ def _bytes_of(text: str | None) -> int | None:
 
 
 class MemoryShares(msgspec.Struct, frozen=True):
-    """What the parts of the library may hold by default in a process with a limit. None: no limit.
+    """The default shares of memory in a process with a limit. None: no limit.
 
     Attributes:
         limit_bytes: the limit of the whole process.
@@ -78,11 +78,11 @@ class MemoryShares(msgspec.Struct, frozen=True):
 
     @property
     def rows_bytes(self) -> int | None:
-        """What rows in memory may take beside the interpreter and the reading of more; None: no limit."""
+        """The memory for rows, without that of the interpreter and of reading more; None: no limit."""
         return None if self.limit_bytes is None else max(self.limit_bytes - 2 * _BASE, self.limit_bytes // 2)
 
     def threads(self, cores: int) -> int:
-        """How many threads may compute at once: each holds some windows of rows."""
+        """The number of threads that may compute at once: each keeps some windows of rows in memory."""
         if self.limit_bytes is None:
             return cores
         return max(1, min(cores, (self.limit_bytes - _BASE) // _OF_A_THREAD))

@@ -343,7 +343,7 @@ def _source_column(name: str, field: dict[str, Any]) -> SourceColumn:
 
 
 def _is_unsigned(field: dict[str, Any]) -> bool:
-    """Whether the connector tells the type of the source (`datatype.propagate.source.type`), and it is unsigned."""
+    """Whether the connector propagates the source type (`datatype.propagate.source.type`), and it is unsigned."""
     parameters = field.get("parameters")
     declared = parameters.get("__debezium.source.column.type") if isinstance(parameters, dict) else None
     return isinstance(declared, str) and "UNSIGNED" in declared.upper()

@@ -71,7 +71,7 @@ class EventShares(Protocol):
         ...
 
     def in_order(self) -> EventShares:
-        """The same events, of which each process has those between two places in the source, sorted."""
+        """The same events, sorted, divided among the processes by their places in the source."""
         ...
 
     def close(self) -> None:
@@ -118,7 +118,7 @@ class SentParcel(Serializable, frozen=True, kw_only=True):
 
 
 class WrittenEvents(Serializable, frozen=True, kw_only=True):
-    """What one writer wrote of one table, and which parcels it had: the places of their runs, and checksums.
+    """The changes that one writer made to one table, and its parcels: the places of their runs, and checksums.
 
     `parcels` are in the order of the source.
     """
@@ -179,7 +179,7 @@ class WriteEventsPart:
             yield bytes(WrittenEvents(writer=task.writer, parcels=marks, written=write_parcels(self.job, task)))
 
     def _file_of(self, parcel: SentParcel) -> tuple[object, ...]:
-        """What is written together: the rows of a writer, and of one partition of a topic if there are no buckets."""
+        """Rows to write together: those of a writer, and of one partition of a topic if there are no buckets."""
         table, _ = self.job.shared[parcel.target]
         is_plain = _mode(table.schema) is BucketMode.NONE
         return (parcel.target, parcel.writer, parcel.first[:-1] if is_plain else None)

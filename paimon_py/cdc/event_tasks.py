@@ -38,7 +38,7 @@ _OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 class TargetSchema(msgspec.Struct, frozen=True):
-    """What is known about a target table.
+    """The known properties of a target table.
 
     Attributes:
         schema: its schema; None if it cannot be created, and all columns are refused.
@@ -54,7 +54,7 @@ class TargetSchema(msgspec.Struct, frozen=True):
 
 
 class ReadShared(msgspec.Struct, frozen=True):
-    """What all tasks that decode have in common: the decoder and routes, and what is known about target tables."""
+    """The common values of decoding tasks: the decoder, the routes, and the known properties of target tables."""
 
     decoding: Decoding
     targets: Mapping[str, TargetSchema]

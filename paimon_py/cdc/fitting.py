@@ -29,9 +29,9 @@ class Fitting(msgspec.Struct, frozen=True):
     Attributes:
         rules: the row kinds that its merge engine accepts.
         keys: its primary key.
-        all_of: columns of which none may be NULL in rows of the kinds `losing`: such a row is older than all others.
-        any_of: columns of which one may not be NULL in rows of kind -D, which would change nothing.
-        completes: kinds of rows for which the newest row of their key may stand, where they bring too little.
+        all_of: columns that may not be NULL in rows of the kinds `losing`: such a row is older than all others.
+        any_of: columns that may not all be NULL in rows of kind -D, which would change nothing.
+        completes: row kinds for which the newest row of the key supplies missing values.
     """
 
     rules: KindRules
@@ -42,7 +42,7 @@ class Fitting(msgspec.Struct, frozen=True):
     completes: tuple[str, ...] = ()
 
     def may_complete(self, kind: str, lacking: str | None = None) -> bool:
-        """Whether a row of a kind that lacks a column, or its sequence, is taken for the newest row of its key."""
+        """Whether the newest row of the key supplies what a row of a kind lacks: a column, or its sequence."""
         return kind in self.completes and lacking not in self.keys
 
     def refusal(self, change: Change) -> str | None:
@@ -93,7 +93,10 @@ def fitting(schema: TableSchema) -> Fitting | None:
 
 
 def _completes(schema: TableSchema, options: Options) -> tuple[str, ...]:
-    """Rows of postponed buckets are not seen before they are published: nobody knows which row would be meant."""
+    """The value of `Fitting.completes`.
+
+    Empty for postponed buckets: their rows are not visible before they are published, so the newest row is unknown.
+    """
     engine = options.get_enum("merge-engine")
     if bucket_mode(schema) is BucketMode.POSTPONED:
         return ()

@@ -130,7 +130,7 @@ class ShapedRows:
         return self._built[name]
 
     def misfits_of(self, name: str) -> list[tuple[int, str]]:
-        """The rows of which the event has no value of the column's type, by position, with the reasons."""
+        """The rows whose event has no value of the column's type, by position, with the reasons."""
         self.of(name)
         how = self.named[name].computed
         return [*(self.misfits_of(how.field) if how is not None and how.field else ()), *self._misfits[name]]
@@ -160,7 +160,7 @@ class ShapedRows:
 
 
 def _each(make: Callable[[Any], pa.Array], values: Any, name: str, misfits: list[tuple[int, str]]) -> pa.Array:
-    """What is made of values; of those that do not fit NULL, and their positions and reasons are added to `misfits`."""
+    """The converted values, NULL for those that do not fit, whose positions and reasons are added to `misfits`."""
     try:
         return make(values)
     except MISFITS:
@@ -194,7 +194,7 @@ def _misfits(make: Callable[[Any], pa.Array], values: Any) -> Iterator[tuple[int
 def _part(
     values: ShapedRows, types: dict[str, DataType], schema: pa.Schema, asks: Fitting | None, bad: dict[int, str]
 ) -> tuple[pa.Table, Mask]:
-    """The rows in the types of the table, and which of them bring too little beside their key."""
+    """The rows in the types of the table, and a mask of those that have too few values besides their key."""
     arrays = []
     kinds, by_key = values.kinds, np.zeros(len(values), dtype=bool)
 

@@ -92,7 +92,7 @@ def _find_rows(versions: _Versions) -> Ints:
 
 
 def _ranks(schema: TableSchema, rows: pa.Table) -> Ints:
-    """How new rows are by the sequence fields; NULL is the oldest."""
+    """The ranks of rows by the sequence fields, oldest first; NULL is the oldest."""
     options = Options(schema.options)
     is_descending = options.get_enum("sequence.field.sort-order") == "descending"
     columns = [_rank(rows.column(name), is_descending) for name in options.get_list("sequence.field")]

@@ -78,7 +78,7 @@ class StepTargets:
         return bucket_mode(self.tables[name].schema) is BucketMode.CROSS_PARTITION
 
     def for_tasks(self, names: Iterable[str]) -> dict[str, tuple[OpenTable, int]]:
-        """What tasks that write need to know about tables."""
+        """The properties of tables that writing tasks need."""
         return {name: (self.tables[name]._open_table, self.schemas[name].writers) for name in names}
 
     def commit(

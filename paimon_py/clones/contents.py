@@ -51,7 +51,7 @@ class CloneFile(msgspec.Struct, frozen=True):
 
 
 class Contents(msgspec.Struct, frozen=True, kw_only=True):
-    """What a clone contains.
+    """The contents of a clone.
 
     Attributes:
         newest: its newest snapshot, None if the source is empty.

@@ -27,7 +27,7 @@ class EntryMaker(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """What is known about a list: its length, its rows, and for each bucket the numbers of buckets in its entries."""
+    """The counts of a list: its length, its rows, and for each bucket the numbers of buckets in its entries."""
 
     entries: int
     rows: int

@@ -68,7 +68,7 @@ def find_unlisted(table: OpenTable, expected: Iterable[ExpectedFile]) -> Iterato
 
 
 class _Looked(NamedTuple):
-    """What remains of a range: files to ask for, and files that the store does not list from a path on."""
+    """The rest of a range: files to ask for, and files that the store does not list from a path on."""
 
     unseen: list[ExpectedFile]
     unlisted: list[ExpectedFile]

@@ -146,7 +146,7 @@ def _check_counts(schema: TableSchema, schema_of: SchemaOf, changes: Changes) ->
 
 
 class _Columns(NamedTuple):
-    """What the columns of a table allow: column files, files with parts of new rows, and columns stored separately."""
+    """The files that the columns of a table allow: column files, parts of new rows, separately stored columns."""
 
     evolves: bool
     parts: frozenset[tuple[str, ...]]

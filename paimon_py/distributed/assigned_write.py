@@ -66,7 +66,7 @@ class AssignerRun(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AssignedResult(Serializable, frozen=True, kw_only=True):
-    """What a process of step 2 returned, None without work, and the runs that it took rows from.
+    """The result of a process of step 2, None without work, and the runs from which it took rows.
 
     Attributes:
         result: the bytes of `Changes`, or the result of a merge.

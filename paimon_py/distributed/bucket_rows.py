@@ -167,7 +167,7 @@ def _write_rows(
 
 
 class _Received:
-    """What a process of the last step received. `held`: keeps new rows, since changed ones come first.
+    """The messages to a process of the last step. `held`: keeps new rows, since changed ones come first.
 
     Attributes:
         done: the results of earlier steps.

@@ -253,7 +253,7 @@ class _Sink:
 
 
 class _Received:
-    """What a process of step 2 received, besides source rows. `passed`: takes what belongs to step 3."""
+    """The messages to a process of step 2, besides source rows. `passed`: receives those for step 3."""
 
     def __init__(self, passed: HeldMessages | None = None) -> None:
         self._passed = passed
@@ -283,7 +283,7 @@ class _Received:
 
 
 class _Noted:
-    """What the passes of step 1 leave for step 2."""
+    """The results of the passes of step 1, for step 2."""
 
     def __init__(self, shares: Shares, own: int, held: HeldMessages) -> None:
         self._held = held

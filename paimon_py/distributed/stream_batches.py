@@ -244,7 +244,7 @@ class StreamBatches:
 
 
     def _check(self, step: Step, at: Offset) -> list[Split]:
-        """The splits of a step of which an offset covers some.
+        """The splits of a step that an offset covers in part.
 
         Raises: UsageError if they are no longer the same.
         """

@@ -130,7 +130,7 @@ class TaskResult(Generic[R]):
 
 
 class Job(Generic[T, R]):
-    """What all tasks of one call share. Calling a job runs one task, in any process.
+    """The common values of all tasks of one call. Calling a job runs one task, in any process.
 
     Pickles contain the tag, the table without secrets, and `shared`: a few kB, whatever the number of tasks.
 

@@ -173,7 +173,7 @@ class Terms:
 
 
 def _advice(keyword: str) -> str:
-    """What to write where a condition goes on with something that conditions do not have."""
+    """Advice for a condition that continues with something that conditions do not have."""
     if keyword in ("RLIKE", "REGEXP", "SIMILAR", "GLOB"):
         return ": conditions have no regular expressions; write LIKE 'a%' or ILIKE 'a%'"
     return ""

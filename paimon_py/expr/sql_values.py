@@ -186,7 +186,7 @@ class Values(Terms):
 
 
 def _meant(name: str) -> str:
-    """What an unknown function may have meant."""
+    """The known function that an unknown name may stand for."""
     near = [_MEANT[name]] if name in _MEANT else difflib.get_close_matches(name, FUNCTIONS, 1)
     if not near:
         return f"the functions are {', '.join(FUNCTIONS)}; {_OTHERS}"

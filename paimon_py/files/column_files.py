@@ -139,7 +139,7 @@ class ColumnFiles:
     def _pieces_apart(
         self, field: Field, files: Sequence[DataFile], read: ReadFile, read_blobs: ReadBlobs
     ) -> Pieces:
-        """A separately stored column: BLOBs, or vectors, of which the newest value of each row counts."""
+        """A separately stored column: BLOBs, or vectors; the newest value of each row counts."""
         if files[0].name.endswith(BLOB_SUFFIX):
             yield from read_blobs(field, files)
             return

@@ -1,4 +1,4 @@
-"""What reading some columns derives from the schema of a file; the same for all files of one schema.
+"""The columns to read from a file, derived from its schema: the same for all files of one schema.
 
 A small file is read in less time than these values are derived.
 """
@@ -86,14 +86,14 @@ class FileColumns:
         self._pushed: FilePredicate | None = None
 
     def push_down(self, predicate: Predicate) -> FilePredicate:
-        """What a predicate implies for the files; that of the last predicate is kept for the next file."""
+        """The condition that a predicate implies for the files; the last one is kept for the next file."""
         found = self._pushed
         if found is None or found.predicate is not predicate:
             found = self._pushed = self.find_implied(predicate)
         return found
 
     def find_implied(self, predicate: Predicate) -> FilePredicate:
-        """What a predicate implies, if the values of a partition have decided parts of it; not kept for other files."""
+        """The condition that a predicate implies if the values of a partition decided parts of it; not kept."""
         implied: Predicate | None = translate(predicate, self.user_fields)
         if isinstance(implied, Constant) and implied.value:
             implied = None
@@ -101,7 +101,7 @@ class FileColumns:
         return FilePredicate(predicate, columns_of(predicate), implied, asks)
 
     def columns_for(self, asked: frozenset[str]) -> Needed:
-        """What is read if a predicate asks for these columns besides."""
+        """The columns to read if a predicate also needs these."""
         found = self._needed.get(asked)
         if found is None:
             names = {*self.evolution.columns, *asked}

@@ -87,7 +87,7 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @lazy_property
     def encoder(self) -> Encoder:
-        """What begins files in a sink; the format's errors about columns and settings come when first asked for."""
+        """The function that begins files; its first use raises the format's errors about columns and settings."""
         return format_of(self.format_name).encoder(self.file_fields, self.settings)
 
     @lazy_property

@@ -31,7 +31,7 @@ class FileNames(Protocol):
 
 
 class NameRules(NamedTuple):
-    """What the names of all new files of a table have in common."""
+    """The common parts of the names of all new files of a table."""
 
     prefix: str
     changelog_prefix: str

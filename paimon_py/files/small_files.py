@@ -1,6 +1,6 @@
-"""Reads small files together: of those that are like one another, to decode all at once takes a fraction of the time.
+"""Reads small files together: decoding similar files at once takes a fraction of the time.
 
-Whatever fails here is left to readers of single files, which tell what is wrong with which file.
+If that fails, the files are read one by one, so that the error names the damaged file.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def is_whole_file(layout: FileLayout, rows: int, size_bytes: int) -> bool:
 
 
 def whole_files(layout: FileLayout, batch: pa.RecordBatch, cuts: Ints) -> Iterator[WholeFile]:
-    """A file for the rows between each two `cuts`, of which none is equal to the next.
+    """A file for the rows between consecutive `cuts`, which are distinct.
 
     Shapes: `batch` as `RollingWriter.write` takes it, with a key sorted by it from cut to cut.
     Cost: 5-100 ns a row and column for the bounds, then the encoding of one file at a time.
@@ -93,7 +93,7 @@ def _entries(layout: FileLayout, encoder: SlicesEncoder, batch: pa.RecordBatch, 
 
 
 class _Keyed(NamedTuple):
-    """What an entry says of keys and system columns."""
+    """The bounds of keys and system columns in a manifest entry."""
 
     low_key: bytes = EMPTY_ROW
     high_key: bytes = EMPTY_ROW

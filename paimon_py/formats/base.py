@@ -58,7 +58,7 @@ CastArray = Callable[[pa.Array, DataType, DataType], pa.Array]
 
 
 class WriteSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How to write one data file.
+    """Settings for writing a data file.
 
     Attributes:
         compression: codec name as in the option `file.compression`.
@@ -83,7 +83,7 @@ BUFFER_BYTES = 65_536
 
 
 class Alike:
-    """What a format finds in a file and may find again in the next one that is read with the same columns.
+    """The findings of a format in a file that may recur in the next file that is read with the same columns.
 
     Attributes:
         known: the format's own value, with all that it has to compare before it is used again.
@@ -96,7 +96,7 @@ class Alike:
 
 
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How to read one data file.
+    """Settings for reading a data file.
 
     Attributes:
         buffer_size_bytes: bytes fetched at once per column; 0 fetches whole column chunks (fewer requests to a remote

@@ -1,7 +1,7 @@
-"""Maps whose values lie in columns that several keys share: each file has a dictionary of its keys.
+"""Maps whose values are stored in columns that several keys share: each file has a dictionary of its keys.
 
-A row of such a column is a ROW of the numbers of the keys that lie in the shared columns, the columns, and a map by
-number of what found no place there.
+A value of such a column is a ROW: the numbers of the keys that are stored in the shared columns, these columns, and a
+map by number of the remaining values.
 
 Source: format.md §28.3; Java `MapSharedShredding`, release 2.0.
 """
@@ -97,7 +97,7 @@ def as_map(array: pa.Array, keys: SharedKeys, kind: MapType, target: pa.MapType,
 
 
 def _in_columns(array: pa.Array) -> tuple[list[Ints], list[Ints], list[pa.Array]]:
-    """Row, number of the key and value of what lies in the shared columns, column by column."""
+    """The entries in the shared columns, column by column: their rows, the numbers of their keys, and their values."""
     mapping = pc.struct_field(array, [_MAPPING])
     count = sum(field.name.startswith(_COLUMN) for field in array.type)
     sizes = numpy_values(pc.fill_null(pc.list_value_length(mapping), 0))

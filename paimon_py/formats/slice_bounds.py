@@ -46,10 +46,10 @@ class SliceBounds(msgspec.Struct, frozen=True):
 
 
 def slice_bounds(array: pa.Array, cuts: Ints, *, ordered: bool) -> SliceBounds:
-    """The bounds of the slices between each two `cuts`, of which none is empty.
+    """The bounds of the slices between consecutive `cuts`; no slice is empty.
 
-    `ordered`: whether minimum and maximum are wanted besides the number of nulls.
-    Cost: 5-20 ns a row, for texts 20-100.
+    `ordered`: compute minimum and maximum, not only the number of nulls.
+    Cost: 5-20 ns a row, for strings 20-100.
     """
     sizes, starts = np.diff(cuts), cuts[:-1]
     valid = nulls_or_none(array)

@@ -245,7 +245,7 @@ def _block(files: Mapping[FrameId, pa.RecordBatch]) -> BucketBlock:
 
 
 def _outside(row_range: RowRange, others: Iterable[RowRange]) -> RowRange:
-    """The part of a row range outside of others, none of which it contains; empty if one of them contains it."""
+    """The part of a row range outside of others, if it contains none of them; empty if one of them contains it."""
     start, stop = row_range.start, row_range.stop
     for other in others:
         if other.start <= start < other.stop:

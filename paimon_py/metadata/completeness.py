@@ -48,7 +48,7 @@ def _check_still_latest(root: TableRoot, following: Snapshot, latest: Snapshot) 
 
 
 def _check_never_any(root: TableRoot) -> None:
-    """Refuse to start a history where one existed before, of which a hint and tags remain.
+    """Refuse to start a history where one existed before: its hint and tags remain.
 
     Cost: a get; if there is a hint, a list.
     Raises: CommitConflictError

@@ -19,7 +19,7 @@ from paimon_py.spec.types import Field
 
 
 class FileRules(NamedTuple):
-    """What the new files of all buckets of a table have in common: the rules of names, and directories outside it."""
+    """The common rules for the new files of all buckets of a table: names, and directories outside the table."""
 
     names: NameRules
     external: ExternalPaths | None

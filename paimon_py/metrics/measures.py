@@ -1,4 +1,4 @@
-"""How one table is now: files by level, backlog of compaction, age of the latest snapshot, lag of consumers."""
+"""The state of one table: files by level, backlog of compaction, age of the latest snapshot, lag of consumers."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class BucketLevel(msgspec.Struct, frozen=True):
 
 
 class ConsumerLag(msgspec.Struct, frozen=True):
-    """How many snapshots a consumer has not read."""
+    """The number of snapshots that a consumer has not read."""
 
     name: str
     snapshots: int
 
 
 class TableMeasures(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """What was seen of a table.
+    """The measures of a table.
 
     Attributes:
         table: `database.table`, or the name of the directory.
@@ -120,7 +120,7 @@ class _Backlog(NamedTuple):
 
 
 def _backlog(table: Table, found: pa.Table) -> _Backlog | None:
-    """What a compaction would do; None where the table cannot be compacted here."""
+    """The work of a compaction; None if the table cannot be compacted here."""
     try:
         check_compactable(table._newest)
     except UnsupportedError:

@@ -31,7 +31,7 @@ _INFINITE = float("inf")
 
 
 class OpenTelemetryMeter(Protocol):
-    """What is asked of a `Meter` of OpenTelemetry."""
+    """The methods of a `Meter` of OpenTelemetry that are used."""
 
     def create_observable_counter(self, name: str, callbacks: object, unit: str, description: str) -> object:
         """Make a counter that is asked for its numbers."""

@@ -35,7 +35,7 @@ class SetRows:
         return Decision(found.astype(np.int8) * np.int8(UPDATE))
 
     def update(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
-        """The new values of rows, all of which have one of the ids."""
+        """The new values of rows, each with one of the ids."""
         del decision
         places, _ = self._places(batch)
         return self._given.take(places)

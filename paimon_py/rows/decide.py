@@ -69,7 +69,7 @@ class Operation(Protocol):
         """
 
     def update(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
-        """The updated versions of rows of the whole table, all of which are to be updated."""
+        """The updated versions of all rows of the table."""
 
     def check(self) -> None:
         """Check the operation after all rows have been decided.

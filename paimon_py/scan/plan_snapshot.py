@@ -129,7 +129,7 @@ def deletions_of(table: OpenTable, snapshot: Snapshot) -> Deletions:
 
 
 def packing_of(schema: TableSchema) -> Packing:
-    """How the splits of a table are packed."""
+    """The packing of the splits of a table."""
     options = Options(schema.options)
     return Packing(
         target_bytes=options.get_memory("source.split.target-size"),
@@ -191,7 +191,7 @@ class SnapshotPlanner:
 
     @property
     def pushed_down(self) -> Pushed:
-        """Which parts of the predicate act before rows are merged."""
+        """The parts of the predicate that apply before rows are merged."""
         by_partition = _only(self.predicate, self.schema.partition_keys)
         by_key = _only(self.predicate, _key_columns(self.schema))
         return Pushed(
@@ -278,7 +278,7 @@ class SnapshotPlanner:
         return entries
 
     def wanted_manifests(self, files: Sequence[ManifestFile]) -> Mask:
-        """Which manifests to read."""
+        """The manifests to read."""
         by_partition = _only(self.predicate, self.schema.partition_keys)
         keep: Mask = np.ones(len(files), np.bool_)
         if by_partition is not None:

@@ -149,7 +149,7 @@ def with_parts_of(projection: Projection, predicate: Predicate | None, *, keeps_
 
 
 def whole_columns(predicate: Predicate | None) -> frozenset[str]:
-    """The columns that a condition needs whole, without those of which it needs only parts."""
+    """The columns that a condition needs whole, without those from which it needs only parts."""
     if predicate is None:
         return frozenset()
     return frozenset(ref.name for ref in refs_of(predicate) if ref.part is None)

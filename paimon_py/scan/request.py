@@ -132,7 +132,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @lazy_property
     def beyond(self) -> Callable[[pa.RecordBatch], bool] | None:
-        """Whether a batch in key order lies behind the last key that matches; None if no key bounds it."""
+        """Whether a batch in key order is beyond the last key that matches; None if no key bounds it."""
         if self.by_key is None or clusters_keys(self.schema):
             return None
         return reach(self.by_key, self.schema.key_fields[0].name)
@@ -167,7 +167,7 @@ def ids_only(request: Request) -> Request:
 
 
 def every_bucket(schema: TableSchema) -> TableSchema:
-    """The schema of a table of which every bucket is read, whatever its option `scan.bucket` says."""
+    """The schema without the option `scan.bucket`, to read every bucket."""
     options = {name: text for name, text in schema.options.items() if name != "scan.bucket"}
     return msgspec.structs.replace(schema, options=options)
 

@@ -22,7 +22,7 @@ class ShownRows(ABC):
 
     @abstractmethod
     def _description(self) -> dict[str, object]:
-        """What is read: the table, the state if given, and the arguments by name."""
+        """The arguments of a scan as text: the table, the state if given, and the others by name."""
 
     def _seen_plan(self) -> dict[str, object]:
         """The summary of the plan for notebooks."""

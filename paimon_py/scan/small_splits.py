@@ -59,7 +59,7 @@ class SmallFiles:
         return all(self._find(self._groups.get(path), path)[1] is not None for path in paths)
 
     def runs(self, paths: Iterable[str]) -> Iterator[tuple[int, pa.RecordBatch | None]]:
-        """The rows of announced files, in order: of as many together as lie one after the other, with their number.
+        """The rows of announced files, in order: those of files decoded one after the other, with the number of files.
 
         None in place of the rows of a file that has to be read by itself.
         """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ProcessShare(msgspec.Struct, frozen=True):
-    """Which part of the rows a process reads: part `number` of `count`."""
+    """The part of the rows that a process reads: part `number` of `count`."""
 
     number: int
     count: int

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from paimon_py.scan.top_n import TopN
 
 def waiting_scan(found: Scan, beside: str | None) -> Scan:
-    """The scan with waiting rows; `found`: the one without. `beside`: the option that names a branch to read as well.
+    """The scan with waiting rows; `found`: the one without. `beside`: the option that names another branch to read.
 
     Scans of changes, and of the state of the last compaction, have no waiting rows, as in Java.
 

@@ -126,7 +126,7 @@ class _MergeAssigned:
 
 
 def _messages(batches: Iterable[pa.RecordBatch], work: list[tuple[int, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """What the first step sent; `work` receives the other work."""
+    """The messages of the first step; `work` receives the other work."""
     for _, data in contents(batches):
         other = other_work(data)
         if other is None:

@@ -1,4 +1,4 @@
-"""Compresses the work of tasks on its way from the driver: descriptions of files, of which there may be millions."""
+"""Compresses the descriptions of files, possibly millions, that the driver sends to tasks."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def _translate(error: Exception, job: str) -> Exception:
 
 
 def _lost_text(said: str) -> str:
-    """What was done by a job whose executors died, and what was not."""
+    """A message about the completed and the lost work of a job whose executors died."""
     return (
         "executors died, or their Python, in all attempts that Spark made: nothing of this job was committed. Files "
         "that they wrote, or should have deleted, are left, and table.remove_orphans() deletes them a day later. Look "

@@ -139,7 +139,7 @@ class _LastStep:
 
 
 def _messages(batches: Iterable[pa.RecordBatch], processes: int) -> Iterator[Message]:
-    """What a step sent to this one: the number of the process, the kind, and the bytes."""
+    """The messages to this step: the number of the process, the kind, and the bytes."""
     numbers = {place: number for number, place in enumerate(places(processes))}
     for place, data in contents(batches):
         yield numbers[place], data[:_KIND_BYTES].to_pybytes(), data[_KIND_BYTES:].to_pybytes()

@@ -24,7 +24,7 @@ _LEVEL = 1
 
 
 class PackedType(msgspec.Struct, Generic[Value], frozen=True):
-    """How values of a type are packed.
+    """The packing of the values of a type.
 
     Attributes:
         type: the type that their bytes are decoded as.

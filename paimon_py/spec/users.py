@@ -65,7 +65,7 @@ class UserCommit(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _table_of(source: str) -> str | None:
-    """The part of a position that tells tables apart; None if it is unknown."""
+    """The part of a position that identifies the table; None if it is unknown."""
     parts = source.split(":")
     return parts[2] if len(parts) > 2 and parts[2] != "-" else None
 

@@ -64,7 +64,7 @@ WHOLE = VariantPart(id=UNASSIGNED, name="$", type=Atomic(Root.VARIANT), path="$"
 
 
 def with_parts(kind: DataType, parts: Collection[VariantPart]) -> DataType:
-    """The type that represents a VARIANT of which parts are requested, without duplicates."""
+    """The type of the requested parts of a VARIANT, without duplicates."""
     if not parts or not isinstance(kind, Atomic):
         return kind
     distinct = {part.name: part for part in parts}.values()

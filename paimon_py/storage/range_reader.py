@@ -8,7 +8,7 @@ from typing import Any
 
 
 class RangeReader(io.RawIOBase):
-    """An open file of which any range can be read. Subclasses implement the reading.
+    """An open file that reads any range of its bytes. Subclasses implement the reading.
 
     Attributes:
         size_bytes: the length of the file.

@@ -1,4 +1,4 @@
-"""Where a stream ends.
+"""The end of a stream.
 
 Source: Java `BoundedChecker`.
 """

@@ -64,7 +64,7 @@ class Follow(msgspec.Struct, frozen=True):
         )
 
     def source(self, snapshot: Snapshot, *, has_changelog: bool) -> Reads | None:
-        """What to read of a snapshot; None for nothing. `has_changelog`: the table wrote changelogs at that time.
+        """The changes to read of a snapshot, if any. `has_changelog`: the table wrote changelogs at that time.
 
         An overwrite that is read counts with the rows it removed and added, whether the table has a changelog or not.
         """

@@ -88,7 +88,7 @@ def _single(field: Field) -> Field:
 
 
 def _whole_updates(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows in batches, none of which ends with an old row whose new row may follow."""
+    """The rows in batches that never end between an old row and its new row."""
     held: pa.RecordBatch | None = None
     for batch in batches:
         rows = batch if held is None else pa.concat_batches([held, batch])

@@ -93,7 +93,7 @@ class SimulatedWrite(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def write_amplification(self) -> float:
-        """How often each byte was written so far, on average."""
+        """The average number of times that each byte was written so far."""
         return (self.flushed_bytes + self.rewritten_bytes) / self.flushed_bytes
 
     @property

@@ -230,6 +230,22 @@ def test_a_catalog_needs_a_path(path):
         Catalog.open(path)
 
 
+def test_a_pickled_catalog_has_its_defaults_of_tables_without_secrets(tmp_path):
+    options = {"table-default.file.format": "orc", "table-default.fs.s3a.secret.key": "sesame"}
+    catalog = Catalog.open(tmp_path, options=options)
+    data = pickle.dumps(catalog)
+    again = pickle.loads(data)
+    again.create_database("d")
+    assert again.create_table("d.t", pa.schema([("a", pa.int64())])).options == {"file.format": "orc"}
+    assert b"sesame" not in data
+
+
+def test_tables_get_the_defaults_of_a_catalog_and_none_of_its_other_options(tmp_path):
+    catalog = Catalog.open(tmp_path, options={"table-default.file.format": "orc", "fs.s3a.connection.maximum": "9"})
+    catalog.create_database("d")
+    assert catalog.create_table("d.t", pa.schema([("a", pa.int64())])).options == {"file.format": "orc"}
+
+
 def test_catalogs_can_be_printed_and_pickled(catalog):
     catalog.create_table("demo.t", COLUMNS)
     again = pickle.loads(pickle.dumps(catalog))

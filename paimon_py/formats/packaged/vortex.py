@@ -88,7 +88,7 @@ class _Source(RangeReader):
             raise
 
     def call(self, work: Callable[[], Any]) -> Any:
-        """What a call of the package returns. Raises: the error of the store, if a read failed."""
+        """The result of a call of the package. Raises: the error of the store, if a read failed."""
         try:
             return work()
         except Exception as error:

@@ -179,7 +179,7 @@ def _check_pages(body: bytes, dictionary: int, data: int, end: int, values: int,
 
 
 class _Chunk(msgspec.Struct, frozen=True):
-    """What all column chunks of a kind of footers have in common."""
+    """The common properties of all column chunks of a kind of footers."""
 
     has_dictionary: bool
     is_wanted: bool

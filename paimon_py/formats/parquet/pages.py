@@ -74,7 +74,7 @@ class Pages(NamedTuple):
         return [self.data[page].statistics for page in self.at(cuts[:-1]).tolist()]
 
     def place(self, row: int, kept: Ints) -> int:
-        """The index of a row among the rows of some pages, one of which contains it."""
+        """The index of a row among the rows of the pages in `kept`, one of which contains it."""
         page = int(self.at(np.array([row]))[0])
         before = kept[kept < page]
         return int((self.starts[before + 1] - self.starts[before]).sum()) + row - int(self.starts[page])
@@ -138,7 +138,7 @@ class PageReader:
     def decode(self, chosen: Sequence[tuple[Pages, Sequence[int]]]) -> list[pa.Array]:
         """The rows of some data pages of each column, in the Arrow types of the file's columns.
 
-        Cost: 0.1 ms for all columns of which as many rows are decoded, and their pages.
+        Cost: 0.1 ms for all columns with the same number of decoded rows, and their pages.
         Raises: pyarrow's errors for damaged pages.
         """
         alike: dict[int, list[int]] = {}
@@ -150,7 +150,7 @@ class PageReader:
         return [found[place] for place in range(len(chosen))]
 
     def _decode_alike(self, chosen: Sequence[tuple[Pages, Sequence[int]]], rows: int) -> list[pa.Array]:
-        """The same of columns of which `rows` rows are decoded: those are a file with one row group."""
+        """Decode columns with `rows` decoded rows each; their pages form a file with one row group."""
         parts, columns, start = [MAGIC], [], len(MAGIC)
         for pages, kept in chosen:
             data = [pages.data[number] for number in kept]

@@ -48,7 +48,7 @@ WHOLE_FILE_BYTES = 1 << 20
 
 
 class _Column(NamedTuple):
-    """What is known of a column before there are rows.
+    """The properties of a column that do not depend on its rows.
 
     Attributes:
         kind: its Arrow type in the table; None for inner columns.
@@ -64,7 +64,7 @@ class _Column(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """How the columns lie in a file. `shredded`: what is wanted of VARIANT columns that are taken apart."""
+    """The layout of the columns in a file. `shredded`: the parts of VARIANT columns that get columns of their own."""
 
     shredded: Wanted
     schema: pa.Schema
@@ -89,7 +89,7 @@ class ParquetEncoder:
         return ParquetFileWriter(sink, self)
 
     def lay_out(self, wanted: Wanted) -> _Layout:
-        """The layout with the VARIANT columns taken apart of which something is wanted."""
+        """The layout that stores the `wanted` parts of VARIANT columns in columns of their own."""
         leaves = columns_with_groups(self.fields, wanted)
         return _Layout(
             shredded=wanted,
@@ -106,7 +106,7 @@ class ParquetEncoder:
 
     @property
     def ordered_columns(self) -> frozenset[str]:
-        """The columns of which a file's bounds contain the least and greatest value: of all values, NaN excepted."""
+        """The columns whose bounds in a file are their least and greatest values, except NaN."""
         return frozenset(column.field.name for column in self.columns if column.ordered)
 
     def slices(self, batch: pa.RecordBatch, cuts: Sequence[int]) -> Iterator[bytes]:

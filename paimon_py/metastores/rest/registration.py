@@ -1,4 +1,4 @@
-"""What a server does for a table: its latest snapshot, commits, rollbacks, branches, and schema changes.
+"""The part of a server in a table: its latest snapshot, commits, rollbacks, branches, and schema changes.
 
 Source: Java `RESTCatalog`, `CatalogSnapshotCommit`, `SnapshotLoaderImpl`, `CatalogBranchManager`, `CatalogUtils`, main
 of August 2026.

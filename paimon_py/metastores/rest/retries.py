@@ -16,7 +16,7 @@ BUSY = frozenset((429, 503))
 
 
 class Retries(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a request is repeated.
+    """The number of times to repeat a request.
 
     Attributes:
         attempts: the maximum number of calls.

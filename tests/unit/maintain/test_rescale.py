@@ -193,12 +193,17 @@ def test_a_changelog_tells_nothing_again_after_new_buckets(options):
     assert told(table, before) == [(1, 3, "-U"), (1, 3, "+U")]
 
 
+@pytest.mark.parametrize("is_compacted", [False, True])
 @pytest.mark.parametrize("options", TELLING.values(), ids=TELLING)
-def test_rows_that_the_changelog_has_yet_to_tell_are_not_written_anew(options):
+def test_rows_that_the_changelog_has_yet_to_tell_are_not_written_anew(options, is_compacted):
+    """Also if they are beside others that it has told."""
     table = table_on(store_with(**options, **{"write-only": "true"}), "me")
+    if is_compacted:
+        table.compact(full=True)
+        table.write_arrow(rows(1, [3]))
     with pytest.raises(UsageError, match="compact\\(full=True\\), then rescale"):
         table.rescale(3)
     assert table.options["bucket"] == "2"
     table.compact(full=True)
     table.rescale(3)
-    assert len(told(table)) == 16
+    assert len(told(table)) == (18 if is_compacted else 16)

@@ -155,6 +155,14 @@ def test_an_older_version_that_matches_does_not_stand_for_a_newer_one(keyed):
     assert keyed.scan(where="v = 4").count() == 1
 
 
+@pytest.mark.parametrize("limit", [0, 1, 9, 10, 11, 20, 21, 29, 30, 31])
+def test_a_limit_plans_the_files_that_it_needs_and_no_split_without_files(plain, limit):
+    """Three files of ten rows."""
+    small = {"source.split.target-size": "1 b", "source.split.open-file-cost": "1 b"}
+    planned = [len(split.files) for split in plain.scan(limit=limit, options=small).splits()]
+    assert sum(planned) == min(3, -(-limit // 10)) and 0 not in planned
+
+
 def test_limit_and_head_stop_early(plain):
     plain._root.store.reset()
     assert plain.scan(limit=5).to_arrow().num_rows == 5
