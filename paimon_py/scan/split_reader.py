@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 _FEW_ROWS = 1024
 _PIECES = 4
 """A batch of a run is divided so often if rows after the last key that can match need not be decoded."""
+_WORTH = 3
+"""The multiple of a condition's columns from which on it is worth testing merged rows before gathering the others."""
 _CHANGE_BATCH_ROWS = 131_072
 """Most files of changes have at most this number of rows, and are read as one batch each."""
 
@@ -308,7 +310,7 @@ class SplitReader:
 def _result_filter(request: Request, columns: Sequence[str], meter: Meter | None) -> ResultFilter | None:
     """The condition on merged rows, if they have its columns; rows that do not match are counted as merged."""
     mask, wanted = request.mask, set() if request.predicate is None else columns_of(request.predicate)
-    if mask is None or not wanted or not wanted <= set(columns):
+    if mask is None or not wanted or not wanted <= set(columns) or len(columns) < _WORTH * len(wanted):
         return None
 
     def matches(batch: pa.RecordBatch) -> pa.Array:

@@ -317,3 +317,9 @@ def test_numbers_agree_with_the_read_in_random_lives(layout, file_format):
             agreed(made.scan(where=where, columns=columns))
         agreed(made.scan(where=where, limit=7))
         agreed(made.scan(where=where, order_by=[("v", "descending"), "k"], limit=7))
+
+
+def test_merged_rows_that_do_not_match_are_counted_before_the_filter():
+    made = filled("parquet", KEYED, [batch(range(100)), batch(range(50, 150), value=7)], primary_key=["k"])
+    done = agreed(made.scan(where=col("v") == 7))
+    assert (done.rows_read, done.rows_merged, done.rows_returned) == (200, 150, 101)
