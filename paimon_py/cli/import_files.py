@@ -13,12 +13,17 @@ from paimon_py.cli.values import setting, takes_place
 from paimon_py.spec.type_text import sql_type
 
 
+def _key(text: str) -> tuple[str, str]:
+    """Parse a partition key, `day` or `day=DATE`, to its name and type."""
+    return setting(text) if "=" in text else (text.strip(), "STRING")
+
+
 @click.command("import")
 @click.argument("warehouse")
 @click.argument("table", metavar="DB.TABLE")
 @click.argument("source")
 @click.option("--kind", type=click.Choice(["parquet", "orc", "avro"]), help="Format of the files; default: by name.")
-@click.option("--partition-by", multiple=True, type=setting, metavar="KEY=TYPE", help="Type of a partition key.")
+@click.option("--partition-by", multiple=True, type=_key, metavar="KEY[=TYPE]", help="Type of a partition key.")
 @click.option("--copy", is_flag=True, help="Rewrite the rows; default: the files stay where they are.")
 @click.option("--dry-run", is_flag=True, help="Show what would be imported, and what does not fit.")
 @click.option("--verify", is_flag=True, help="Read all values of the files first, and refuse damaged ones.")

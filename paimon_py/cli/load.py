@@ -17,7 +17,7 @@ import msgspec
 from paimon_py import BadRow, CommitResult, Snapshot, Table
 from paimon_py.cli.output import show_record, takes_format
 from paimon_py.cli.terminal import explained_interrupt, progress
-from paimon_py.cli.values import takes_table
+from paimon_py.cli.values import new_file, takes_table
 
 _STDIN = "-"
 
@@ -29,7 +29,7 @@ _STDIN = "-"
 @click.option("--delimiter", help="Separator of CSV values; default: a comma, in .tsv a tab.")
 @click.option("--null", "nulls", multiple=True, help="A string in CSV files that means NULL, besides empty values.")
 @click.option(
-    "--keep-good", type=click.Path(dir_okay=False), metavar="FILE",
+    "--keep-good", type=new_file, metavar="FILE",
     help="Load the valid rows of CSV files, and write the others to this CSV file, with line, column and problem.",
 )
 @click.option("--user", help="User of the load; with --identifier it can be repeated.")
@@ -37,7 +37,7 @@ _STDIN = "-"
 @takes_format
 def load(  # noqa: PLR0913
     table: Table, files: tuple[str, ...], kind: str | None, delimiter: str | None, nulls: tuple[str, ...],
-    keep_good: str | None, user: str | None, identifier: int | None, form: str,
+    keep_good: Path | None, user: str | None, identifier: int | None, form: str,
 ) -> None:  # fmt: skip
     """Load the rows of files as one commit. Columns match by name; JSON has one object per line.
 
@@ -93,7 +93,7 @@ def _with_stdin(files: tuple[str, ...], kind: str | None) -> Iterator[list[str]]
 class _BadRows:
     """Writes bad rows to a CSV file, which is created for the first row, or at the end of a load without bad rows."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
         self._file: TextIO | None = None
         self.count = 0
@@ -115,7 +115,7 @@ class _BadRows:
 
     def _write(self, *rows: list[object]) -> None:
         if self._file is None:
-            self._file = Path(self._path).open("w", encoding="utf-8", newline="")  # noqa: SIM115 - `close` closes it
+            self._file = self._path.open("w", encoding="utf-8", newline="")
             rows = ([*BadRow.__struct_fields__], *rows)
         csv.writer(self._file, lineterminator="\n").writerows(rows)
 

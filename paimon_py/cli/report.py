@@ -12,14 +12,14 @@ from paimon_py.cli.report_page import report_page
 from paimon_py.cli.report_values import report_tables
 from paimon_py.cli.sizes import count_text
 from paimon_py.cli.terminal import progress
-from paimon_py.cli.values import takes_place
+from paimon_py.cli.values import new_file, takes_place
 from paimon_py.env import SystemClock
 
 
 @click.command()
 @click.argument("warehouse")
 @click.option(
-    "--html", "file", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE",
+    "--html", "file", type=new_file, required=True, metavar="FILE",
     help="The file to write; an existing file is replaced.",
 )  # fmt: skip
 @click.option("--database", "-d", "databases", multiple=True, help="Only this database; may be repeated.")

@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import click
 import pyarrow as pa
@@ -78,6 +79,16 @@ def state(text: str) -> int | datetime | str:
 def partition(text: str) -> dict[str, str]:
     """Parse a partition, or the common part of several: `month=3` or `year=2024,month=3`. Returns strings by key."""
     return dict(setting(part) for part in text.split(","))
+
+
+def new_file(text: str) -> Path:
+    """Parse the path of a file to be written."""
+    found = Path(text)
+    if found.is_dir():
+        raise click.BadParameter(f"{text!r} is a directory, not a file")
+    if not found.absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no directory {str(found.absolute().parent)!r}")
+    return found
 
 
 def names(text: str) -> list[str]:

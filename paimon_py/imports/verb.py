@@ -35,7 +35,7 @@ from paimon_py.imports.damage import damage_of, faulty_column
 from paimon_py.imports.int96_times import check_times
 from paimon_py.imports.ledger import EarlierImports, Ledger
 from paimon_py.imports.result import ImportResult, UnfitFile
-from paimon_py.imports.source_files import SourceFile, check_format, directory_of, find_sources, url_of
+from paimon_py.imports.source_files import SourceFile, check_format, directory_of, find_sources, place_of, url_of
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.progress import Progress, ProgressCounter
@@ -115,6 +115,7 @@ def import_files(
     table = find_table(catalog, name)
     place = directory_of(asked.source, asked.options)
     url = url_of(place)
+    _require_plain_files(asked)
     if not asked.copy:
         check_source(url, place, catalog.warehouse, table)
     files, wrong = find_sources(asked.source, asked.format, asked.options, env)
@@ -153,6 +154,24 @@ def import_files(
     with dropping_on_failure(catalog, name, table, is_made=is_made):
         done = commit_files(table, new, layout, (url, settled), progress, is_copy=asked.copy)
     return msgspec.structs.replace(found, snapshot_id=done.snapshot_id)
+
+
+def _require_plain_files(asked: ImportRequest) -> None:
+    """Refuse a directory of a table, whose files include deleted rows. Cost: one list.
+
+    Raises: UsageError
+    """
+    store, place = place_of(asked.source, asked.options)
+    names = {each.name for each in store.list(place)}
+    if "_delta_log" in names:
+        raise UsageError(f"{place} is a Delta table, whose files include deleted rows: use import_delta")
+    is_iceberg = "metadata" in names and any(
+        each.name.endswith(".metadata.json") for each in store.list(f"{place}/metadata")
+    )
+    if is_iceberg:
+        raise UsageError(f"{place} is an Iceberg table, whose files include deleted rows: use import_iceberg")
+    if {"schema", "snapshot", "manifest"} <= names:
+        raise UsageError(f"{place} is a Paimon table, whose files include deleted rows: use clone_table")
 
 
 def find_table(catalog: TablesOfCatalog, name: str) -> Table | None:

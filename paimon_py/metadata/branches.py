@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from paimon_py.errors import BranchNotFoundError, OptionError, UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import BRANCH_PREFIX, MAIN_BRANCH, branch_directory, check_name
+from paimon_py.spec.option_names import near_text
 
 FALLBACK = "scan.fallback-branch"
 PRIMARY = "scan.primary-branch"
@@ -75,7 +76,8 @@ def require_branch(root: TableRoot, name: str) -> TableRoot:
         raise UsageError(f"a branch name must be a string, not {name!r}")
     branch = root.on_branch(name)
     if not is_complete(root, branch):
-        raise BranchNotFoundError(f"no branch {name!r} in {root.path}", path=branch.branch_path)
+        way = near_text(name, branch_names(root), "branches")
+        raise BranchNotFoundError(f"no branch {name!r} in {root.path}{way}", path=branch.branch_path)
     return branch
 
 

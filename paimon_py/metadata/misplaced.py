@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import difflib
+from typing import Protocol
 
 from paimon_py.errors import TableNotFoundError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import DATABASE_SUFFIX, SCHEMA_PREFIX, schema_directory
 from paimon_py.spec.schema import TableSchema
-from paimon_py.storage.store import List
+from paimon_py.storage.store import List, Stat
 
 _SHOWN = 3
 """The maximum number of tables, and of databases, that an error names."""
 _ABOVE = 3
 """How many directories above are looked at: a bucket of a table with two partition keys."""
+
+
+class _Looks(List, Stat, Protocol):
+    """The store operations of this module."""
 
 
 def schema_to_open(root: TableRoot) -> TableSchema:
@@ -28,8 +33,11 @@ def schema_to_open(root: TableRoot) -> TableSchema:
         raise TableNotFoundError(f"{error}{hint}", path=error.path) from error
 
 
-def _hint(store: List, path: str) -> str:
+def _hint(store: _Looks, path: str) -> str:
     """What the directory has instead of a table. Cost: some lists."""
+    status = store.stat(path)
+    if status is not None and not status.is_directory:
+        return "; it is a file, and a table is a directory"
     children = store.list(path)
     names = {child.name for child in children}
     folders = [child.name for child in children if child.is_directory]
@@ -57,7 +65,7 @@ def _hint(store: List, path: str) -> str:
     return f"; did you mean {parent}/{near[0]}?" if near else ""
 
 
-def _folders(store: List, path: str) -> list[str]:
+def _folders(store: _Looks, path: str) -> list[str]:
     return [child.name for child in store.list(path) if child.is_directory]
 
 

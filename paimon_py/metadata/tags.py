@@ -15,6 +15,7 @@ import msgspec
 from paimon_py.codec.snapshot_json import tag_from_json, tag_to_json
 from paimon_py.errors import AlreadyExistsError, CommitConflictError, TagNotFoundError
 from paimon_py.spec.layout import CUT, TAG_PREFIX, tag_directory, tag_path
+from paimon_py.spec.option_names import near_text
 from paimon_py.spec.snapshot import Snapshot, Tag
 from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, List, Put, PutNew, Stat
 
@@ -171,6 +172,8 @@ class Tags:
             way = f"; a snapshot is named by a number, {int(name)}, and a string names a tag"
         elif _LIKE_A_DAY.match(name):
             way = "; a time is a datetime or a date, and a string names a tag"
+        else:
+            way = near_text(name, self.names(), "tags")
         return TagNotFoundError(f"no tag {name!r} in {self._path}{way}", path=self._path)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from paimon_py.env import Env, is_distant
 from paimon_py.errors import NotFoundError, UsageError
+from paimon_py.spec.layout import DATABASE_SUFFIX, schema_directory
 from paimon_py.storage.refreshing_store import open_refreshing
 from paimon_py.storage.store import Store
 
@@ -30,4 +31,18 @@ def open_warehouse(warehouse: str, options: Mapping[str, str], env: Env, *, crea
     if status is None or not status.is_directory:
         message = f"there is no warehouse at {place}: Catalog.open creates it unless create=False"
         raise NotFoundError(message, path=place)
+    _require_no_part(store, place.rstrip("/"))
     return store, place
+
+
+def _require_no_part(store: Store, place: str) -> None:
+    """Refuse a database or table, whose name gives it away. Cost: nothing for other names, or one list.
+
+    Raises: NotFoundError
+    """
+    parent, _, name = place.rpartition("/")
+    above = parent.rpartition("/")[0]
+    if parent.endswith(DATABASE_SUFFIX) and store.list(schema_directory(place)):
+        raise NotFoundError(f"{place} is a table, not a warehouse: its warehouse is {above or '.'}", path=place)
+    if name.endswith(DATABASE_SUFFIX) and not any(each.name.endswith(DATABASE_SUFFIX) for each in store.list(place)):
+        raise NotFoundError(f"{place} is a database, not a warehouse: its warehouse is {parent or '.'}", path=place)

@@ -17,6 +17,8 @@ from paimon_py.errors import OptionError
 from paimon_py.spec.option_rows import ROWS
 from paimon_py.spec.option_rows.kinds import MAP
 
+_SHOWN = 5
+"""The maximum number of names in a message."""
 FIELDS_PREFIX = "fields."
 DEFAULT_AGGREGATE = "fields.default-aggregate-function"
 
@@ -154,6 +156,13 @@ def did_you_mean(name: str, columns: Sequence[str]) -> str:
     plain = {_plain(column): column for column in columns}
     near = plain.get(_plain(name)) or next(iter(difflib.get_close_matches(name, columns, n=1)), None)
     return "" if near is None else f"; did you mean {near!r}?"
+
+
+def near_text(name: str, known: Sequence[str], what: str) -> str:
+    """The part of a message that names what there is instead: a similar name, or the first few names."""
+    near = did_you_mean(name, known)
+    more = ", …" if len(known) > _SHOWN else ""
+    return near or (f"; its {what} are {', '.join(known[:_SHOWN])}{more}" if known else f"; it has no {what}")
 
 
 def _suggest_field_option(name: str) -> str | None:

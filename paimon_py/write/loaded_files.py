@@ -360,4 +360,6 @@ def _reading(path: str) -> Iterator[None]:
     except (pa.ArrowException, gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as error:
         is_text = any(name in str(error).upper() for name in ("UTF8", "UTF-8"))
         way = "; iconv -f WINDOWS-1252 -t UTF-8 converts such a file" if is_text else ""
+        if "changed from object to array" in str(error):
+            way = "; JSON is one object on each line here, and jq -c '.[]' makes lines of an array"
         raise UsageError(f"{path} cannot be read: {error}{way}") from error

@@ -61,7 +61,7 @@ def limit_of(clock: Clock, older_than: datetime | timedelta | str | int | None) 
     limit = limit_before("older_than", older_than, now)
     if limit >= now:
         raise UsageError(
-            f"older_than = {older_than!r} is not in the past: files that writers are about to commit would be"
+            f"older_than = {str(older_than)!r} is not in the past: files that writers are about to commit would be"
             " deleted. Give an age above 0 or a time before now; the default is one day"
         )
     return limit

@@ -407,6 +407,15 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
         (["head", "{}"], 1, "it is a warehouse: open one of its tables, {}/d.db/t"),
         (["head", "{}/d.db"], 1, "it is a database: open one of its tables, {}/d.db/t"),
         (["head", "{}/empty.db"], 1, "is not a Paimon table"),
+        (["head", "{}/d.db/t/snapshot/LATEST"], 1, "it is a file, and a table is a directory"),
+        (["ls", "{}/d.db"], 1, "is a database, not a warehouse: its warehouse is {}"),
+        (["sql", "{}/d.db/t", "SELECT 1"], 1, "is a table, not a warehouse: its warehouse is {}"),
+        (["head", "d.t", "-w", "{}", "--tag", "nope"], 1, "no tag 'nope' in {}/d.db/t; it has no tags"),
+        (["branch", "d.t", "fast-forward", "nope", "-w", "{}"], 1, "; it has no branches"),
+        (["orphans", "d.t", "-w", "{}", "--older-than", "2999-01-01"], 1, "--older-than = '2999-01-01 00:00:00' is not in"),
+        (["load", "d.t", "a.csv", "-w", "{}", "--keep-good", "/nowhere/b.csv"], 2, "there is no directory '/nowhere'"),
+        (["report", "{}", "--html", "/nowhere/b.html"], 2, "there is no directory '/nowhere'"),
+        (["import", "{}", "d.i", "{}/d.db/t"], 1, "is a Paimon table, whose files include deleted rows: use clone_table"),
         (["head", "{}/d.db/tt"], 1, "did you mean {}/d.db/t?"),
         (["head", "{}/d.db/t/p=1/bucket-0"], 1, "it is in the directory of a table: open {}/d.db/t"),
         (["alter", "d.t", "-w", "{}", "--unset", "nonsense"], 1, "d.t has no option 'nonsense'; its options are bucket"),
@@ -708,6 +717,26 @@ def test_an_interrupted_load_says_what_was_done(run, place, tmp_path, monkeypatc
     assert (code, out) == (130, "") and said in err and err.strip().count("\n") == 0
     if more:
         assert as_json(run, "load", place, tmp_path / "a.json", *more)["already_committed"] is True
+
+
+@pytest.mark.parametrize(("name", "inside"), [("Delta", "_delta_log/0.json"), ("Iceberg", "metadata/v1.metadata.json")])
+def test_tables_of_others_are_named(run, warehouse, tmp_path, name, inside):
+    (tmp_path / "o" / inside).parent.mkdir(parents=True)
+    (tmp_path / "o" / inside).write_text("{}")
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "o" / "a.parquet")
+    assert f"it is {'a' if name == 'Delta' else 'an'} {name} table: catalog.import_" in run("head", tmp_path / "o")[2]
+    code, _, err = run("import", warehouse, "d.i", tmp_path / "o")
+    assert code == 1 and f"{name} table, whose files include deleted rows: use import_{name.lower()}" in err
+
+
+def test_a_key_of_directories_needs_no_type(run, warehouse, tmp_path):
+    (tmp_path / "l" / "day=1").mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "l" / "day=1" / "a.parquet")
+    assert as_json(run, "import", warehouse, "d.i", tmp_path / "l", "--partition-by", "day")["columns"]["day"] == "STRING"
+    code, _, err = run("load", warehouse / "d.db" / "t", tmp_path / "none.json")
+    assert code == 1 and "there is no file" in err
+    (tmp_path / "a.json").write_text('[{"p": 1, "k": 1}]')
+    assert "jq -c '.[]' makes lines" in run("load", warehouse / "d.db" / "t", tmp_path / "a.json")[2]
 
 
 def test_an_interrupted_import_is_continued(run, warehouse, tmp_path, monkeypatch):
