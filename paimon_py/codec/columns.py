@@ -73,6 +73,17 @@ def numpy_values(array: pa.Array) -> AnyArray:
     return np.frombuffer(data, dtype, count=count, offset=offset * dtype.itemsize)
 
 
+def one_nan(array: pa.Array) -> pa.Array:
+    """The array with the same bits for every NaN, those of Java's: all NaNs are one key, but have several hashes."""
+    if not pa.types.is_floating(array.type):
+        return array
+    values = numpy_values(array)
+    nans = np.isnan(values)
+    if not nans.any():
+        return array
+    return from_numpy(np.where(nans, values.dtype.type(np.nan), values), array.type, nulls_or_none(array))
+
+
 def from_numpy(values: AnyArray, kind: pa.DataType, validity: Mask | None = None) -> pa.Array:
     """The array of type `kind` over fixed-width `values` (the inverse of `numpy_values`).
 

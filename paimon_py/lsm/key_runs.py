@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paimon_py.codec.binary_row import encode, hash_rows
 from paimon_py.codec.columns import (
@@ -26,6 +25,7 @@ from paimon_py.codec.columns import (
     from_slices,
     gather_bytes,
     numpy_values,
+    one_nan,
     ranges,
     slices_of,
 )
@@ -105,7 +105,7 @@ def keys_of(columns: Sequence[pa.Array], types: Sequence[DataType], hashed: Hash
     """
     if fits_word(column.type for column in columns):
         return Keys(pack(columns))
-    columns = [_one_nan(column) for column in columns]
+    columns = [one_nan(column) for column in columns]
     rows = slices_of(encode(columns, types))
     sizes = rows.lengths - _PREFIX
     data = gather_bytes(Slices(rows.data, rows.starts + _PREFIX, sizes)).view(np.uint64)
@@ -178,13 +178,6 @@ def find(run: Run, asked: Keys) -> Ints:
         rows = rows[at[rows] < len(known)]
         rows = rows[known[at[rows]] == asked.words[rows]]
     return found
-
-
-def _one_nan(column: pa.Array) -> pa.Array:
-    """The column with the same bits for every NaN: all NaNs are one key."""
-    if not pa.types.is_floating(column.type):
-        return column
-    return pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), column)
 
 
 def _equal(left: Keys, left_rows: Ints, right: Keys, right_rows: Ints) -> Mask:

@@ -13,7 +13,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import Int32s, Ints, Mask, distinct_integers, nulls_or_none, numpy_values, validity_mask
+from paimon_py.codec.columns import (
+    Int32s,
+    Ints,
+    Mask,
+    distinct_integers,
+    nulls_or_none,
+    numpy_values,
+    one_nan,
+    validity_mask,
+)
 
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
 """A multiplier that spreads numbers over 64 bits."""
@@ -64,13 +73,13 @@ class _Codes:
     def __init__(self, column: pa.Array) -> None:
         words = _words(column)
         self._integers = None if words is None else _Sorted(distinct_integers(words[validity_mask(column)]))
-        self._values = column.drop_null().unique()
+        self._values = one_nan(column).drop_null().unique()
         self.count = len(self._values)
 
     def of(self, column: pa.Array) -> Ints:
         """The number of every row's value."""
         if self._integers is None:
-            found = pc.index_in(column, value_set=self._values, skip_nulls=True)
+            found = pc.index_in(one_nan(column), value_set=self._values, skip_nulls=True)
             return numpy_values(pc.fill_null(found, -1)).astype(np.int64)
         words = _words(column)
         assert words is not None

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.binary_row import hash_rows
-from paimon_py.codec.columns import Mask, from_numpy
+from paimon_py.codec.columns import Mask, from_numpy, one_nan
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.env import SpillFile, SpillPlace
 from paimon_py.errors import SchemaError, UsageError
@@ -97,11 +97,11 @@ class Source:
             return _join(list(pa.ipc.open_stream(stream)), self.schema)
 
     def keys(self, rows: pa.RecordBatch) -> list[pa.Array]:
-        """The key columns of rows of the source, in the table's types.
+        """The key columns of rows of the source, in the table's types, with the same bits for every NaN.
 
         Raises: SchemaError for a value that does not fit the column of the table.
         """
-        return [step(rows.column(name)) for name, step in self._keys]
+        return [one_nan(step(rows.column(name))) for name, step in self._keys]
 
     def in_block(self, number: int, keys: Sequence[pa.Array]) -> Mask | None:
         """A mask of the keys that belong to a block; None: all of them."""
@@ -119,7 +119,7 @@ class Source:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _numbers(self, keys: Sequence[pa.Array]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        return hash_rows(keys, self._types).astype(np.int64) % self.blocks
+        return hash_rows([one_nan(key) for key in keys], self._types).astype(np.int64) % self.blocks
 
     def _spill(self, rest: Iterator[pa.RecordBatch]) -> None:
         """Partition all rows by their keys; the number of blocks depends on their size."""

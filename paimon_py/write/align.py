@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_schema, to_arrow_type
 from paimon_py.codec.blob_refs import BlobRef
-from paimon_py.codec.columns import from_numpy, numpy_values, text_array, validity_mask
+from paimon_py.codec.columns import from_numpy, numpy_values, one_nan, text_array, validity_mask
 from paimon_py.errors import CorruptionError, OptionError, SchemaError, UsageError
 from paimon_py.expr.bind import near_names
 from paimon_py.spec.blobs import BlobPlace, blob_place
@@ -89,11 +89,14 @@ class Alignment:
     """
 
     def __init__(self, schema: TableSchema, given: pa.Schema, *, fills_nulls: bool = True) -> None:
-        """`fills_nulls`: a NULL in a column with a default becomes the default, as in Java."""
+        """`fills_nulls`: the rows are new: a NULL in a column with a default becomes the default, as in Java, and NaNs
+        have the same bits in columns that determine the partition, bucket and key of a row.
+        """
         self._rules = kind_rules(schema)
         self._arrow = to_arrow_schema(schema.fields)
         self._fields = schema.fields
         self._keys = frozenset(schema.primary_keys)
+        places = {*schema.primary_keys, *schema.partition_keys, *schema.bucket_keys} if fills_nulls else set()
         self._references = frozenset(
             field.name for field in schema.fields if blob_place(schema, field) is BlobPlace.REFERENCE
         )
@@ -105,7 +108,9 @@ class Alignment:
             if isinstance(column, str):
                 problems.append((field.name, column))
             else:
-                self._columns.append(column._replace(fills_nulls=column.fills_nulls and fills_nulls))
+                self._columns.append(
+                    column._replace(fills_nulls=column.fills_nulls and fills_nulls, places=field.name in places)
+                )
         if problems:
             lines = "".join(f"\n  {text}" for _, text in problems)
             raise SchemaError(f"the data do not fit the table:{lines}", fields=tuple(name for name, _ in problems))
@@ -170,13 +175,14 @@ class Alignment:
 
 
 class _Column(NamedTuple):
-    """The source of a table column: a column of the input, or none."""
+    """The source of a table column: a column of the input, or none. `places`: it says where a new row is."""
 
     position: int | None
     step: Step
     default: pa.Scalar | None
     type: pa.DataType
     fills_nulls: bool
+    places: bool = False
 
     def of(self, batch: pa.RecordBatch) -> pa.Array:
         if self.position is None:
@@ -186,7 +192,7 @@ class _Column(NamedTuple):
         array = self.step(batch.column(self.position))
         if self.fills_nulls and array.null_count:
             array = pc.fill_null(array, self.default)
-        return array
+        return one_nan(array) if self.places else array
 
 
 def _column(field: Field, given: pa.Schema) -> _Column | str:
