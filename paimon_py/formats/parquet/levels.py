@@ -3,7 +3,7 @@
 A footer that declares a column REQUIRED says that its pages have no levels. If one bit of the footer is damaged, levels
 are decoded as values. The first page with values shows whether it begins with levels.
 
-Source: parquet-format `parquet.thrift`, `Encodings.md` (RLE / bit-packing hybrid).
+Source: parquet-format `parquet.thrift` and its page on encodings (the hybrid of runs and packed bits).
 """
 
 from __future__ import annotations
