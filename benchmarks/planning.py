@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from benchmarks.child import resident_mb
 from paimon_py import Catalog, col
+from paimon_py.executors import ProcessExecutor
 from paimon_py.expr.predicate import Predicate
 from paimon_py.testing.named_files import name_files
 
@@ -30,6 +31,8 @@ CONDITIONS: dict[str, Predicate | None] = {
 }
 ONE_BY_ONE = "everything, one by one"
 """All splits, by `iter_splits`, none of which is kept."""
+BY_TASKS = "everything, by tasks"
+"""The same by the tasks of two processes: what they cost the process that takes the splits."""
 
 
 class Line(NamedTuple):
@@ -61,6 +64,10 @@ def measure(directory: str, table: str, condition: str) -> Line:
     start = time.process_time()
     if condition == ONE_BY_ONE:
         count = sum(1 for _ in opened.scan().iter_splits())
+    elif condition == BY_TASKS:
+        with ProcessExecutor(2) as executor:
+            scan = opened.scan(options={"scan.plan.executor-manifests": "0"})
+            count = sum(1 for _ in scan.iter_splits(executor=executor))
     else:
         count = len(opened.scan(where=CONDITIONS[condition]).splits())
     seconds = time.process_time() - start
@@ -83,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Line]:
         make(directory, given.files)
         print(f"{'plan':<32}{'splits':>10}{'CPU':>12}{'memory':>12}")
         for table in ("append", "keyed"):
-            for condition in (*CONDITIONS, ONE_BY_ONE):
+            for condition in (*CONDITIONS, ONE_BY_ONE, BY_TASKS):
                 command = [sys.executable, "-m", "benchmarks.planning", "--measure", directory, table, condition]
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 line = Line(*json.loads(done.stdout.splitlines()[-1]))

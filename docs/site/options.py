@@ -11,6 +11,7 @@ from paimon_py.spec.file_rules import FORMATS, OTHER_FORMATS, READ_FORMATS
 from paimon_py.spec.idle_options import IDLE
 from paimon_py.spec.option_rows.features import ROWS as FEATURES
 from paimon_py.spec.option_rows.iceberg import ROWS as ICEBERG
+from paimon_py.spec.option_rows.own import ROWS as OWN
 from paimon_py.spec.option_rows.tables import ROWS as TABLES
 from paimon_py.spec.options import OPTIONS, Option
 from paimon_py.spec.schema import TableSchema
@@ -25,7 +26,8 @@ Every option of tables and catalogs: type, default, what the option does, and wh
 ## Tables
 
 All options of Java Paimon's `CoreOptions` and `IcebergOptions` (2.0 and its main branch of August 2026), under the
-names and with the defaults that Java has, and what paimon_py does with each. Give options to
+names and with the defaults that Java has, and what paimon_py does with each; at the end, [those of paimon_py
+alone](#options-of-paimon_py-alone), which other engines ignore. Give options to
 `create_table(options=…)` and `SetOption`, or those of reads to one scan (`table.scan(options=…)`). A text that does
 not fit its option is refused with what is allowed; a misspelled name is refused with the right one. Names that nobody
 knows pass untouched, as in Java.
@@ -207,7 +209,7 @@ def page(package: Path) -> str:
     found = statuses(package)
     parts = [HEAD]
     for title, rows in (("Layout, files, reads, commits, compaction", TABLES), ("Features and engines", FEATURES),
-                        ("Iceberg metadata", ICEBERG)):
+                        ("Iceberg metadata", ICEBERG), ("Options of paimon_py alone", OWN)):
         parts.append(_COLUMNS.format(title))
         parts.extend(_line(OPTIONS[row[0]], found[row[0]]) for row in sorted(rows))
     parts.append(CATALOGS)

@@ -10,6 +10,7 @@ commits once:
 - `DistributedMerge`, `MergePart`: rows of a source are merged, each bucket by one process; or, with `ChangePart` and
   others, each file by a process that has all rows of the source;
 - `LookupPart`: rows are looked up by their keys;
+- `DistributedPlan`, `ManifestsPart`, `SharesPart`: a scan is planned where its manifests and its splits are read;
 - `StreamBatches`: a stream as offsets and splits, for engines with their own checkpoints.
 
 The other functions are for connectors: options in one mapping (`group_options`), a table created by a write
@@ -38,6 +39,7 @@ from paimon_py.distributed.merge import DistributedMerge, MergePart
 from paimon_py.distributed.moving_keys import KeySharePart, KeysPart, KeySteps
 from paimon_py.distributed.offsets import Offset
 from paimon_py.distributed.option_groups import OptionGroups, group_options
+from paimon_py.distributed.planning import DistributedPlan, ManifestsPart, SharesPart
 from paimon_py.distributed.routing import BucketRouting, RowRouting
 from paimon_py.distributed.schema_merging import SchemaMerging, merge_columns
 from paimon_py.distributed.sent import Sent
@@ -70,12 +72,14 @@ __all__ = [
     "ChangePart",
     "CommitLabel",
     "DistributedMerge",
+    "DistributedPlan",
     "DistributedWrite",
     "InsertPart",
     "KeySharePart",
     "KeySteps",
     "KeysPart",
     "LookupPart",
+    "ManifestsPart",
     "MergeClauses",
     "MergePart",
     "NewRowsPart",
@@ -86,6 +90,7 @@ __all__ = [
     "RowRouting",
     "SchemaMerging",
     "Sent",
+    "SharesPart",
     "StreamBatches",
     "WritePart",
     "assigned_changes",

@@ -26,6 +26,9 @@ RUN = b"runs"
 COUNT = b"many"
 """The number of keys in a bucket."""
 
+ENTRIES = b"entr"
+"""Entries of manifests, as a manifest, with the place of the work that read them."""
+
 _SENT_BYTES = 1 << 20
 """The approximate size of the rows that are sent together."""
 

@@ -31,9 +31,11 @@ HOMES = {
     "deletion": "paimon_py.maintain.file_tasks:DELETE",
     "events": "paimon_py.cdc.event_tasks:DECODE",
     "listing": "paimon_py.maintain.file_tasks:LIST",
+    "manifests": "paimon_py.scan.plan_tasks:READ",
     "parcels": "paimon_py.cdc.event_tasks:WRITE",
     "rewriting": "paimon_py.maintain.rescale:REWRITE",
     "rows": "paimon_py.rows.row_tasks:CHANGE_ROWS",
+    "share": "paimon_py.scan.plan_tasks:PLAN",
 }
 """Module and name of each task kind, by its tag: a process imports only the kinds that it runs."""
 

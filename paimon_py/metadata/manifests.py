@@ -115,13 +115,17 @@ class Manifests:
         except FileMissingError as error:
             raise missing_error(self._store, self._path, Base.of(snapshot), error) from error
 
-    def read_entries(self, files: Sequence[ManifestFile], entry_filter: EntryFilter | None = None) -> EntryColumns:
+    def read_entries(
+        self, files: Sequence[ManifestFile], entry_filter: EntryFilter | None = None, *, holds: bool = True
+    ) -> EntryColumns:
         """The ADD and DELETE entries of manifests, unfolded, in order; `keep` of the filter is not applied.
 
+        Args:
+            holds: cache the entries; False for entries that are needed once.
         Cost: one get for every wanted manifest not read before.
         """
         wanted = wanted_manifests(files, entry_filter)
-        return before_folding(self._load(wanted), entry_filter)
+        return before_folding(self._load(wanted, holds=holds), entry_filter)
 
     def live_entries(self, snapshot: Snapshot, entry_filter: EntryFilter | None = None) -> EntryColumns:
         """The files of a snapshot, all of them ADDs.

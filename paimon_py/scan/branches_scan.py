@@ -29,6 +29,7 @@ class BranchesScan(Scan):
     """A scan of this branch and of others, with the same columns, which may differ in nullability."""
 
     _others: tuple[Scan, ...]
+    _takes_shares = False
 
     @property
     def _state(self) -> FoundState | Ends | None:

@@ -18,7 +18,8 @@ from paimon_py.spec.supported import check_scannable
 
 _OF_SCANS = frozenset(("scan", *INCREMENTAL, "incremental-between-scan-mode", "incremental-between-tag-to-snapshot"))
 """What options of a single scan that choose a state or a span begin with; the others change the table's own."""
-_BUCKET = "scan.bucket"
+_OF_READS = frozenset(("scan.bucket", "scan.plan.executor-manifests"))
+"""Options with such a name that do not choose a state."""
 
 
 def with_options(schema: TableSchema, options: Mapping[str, str] | None) -> TableSchema:
@@ -27,7 +28,8 @@ def with_options(schema: TableSchema, options: Mapping[str, str] | None) -> Tabl
     Raises: UsageError if `options` is not a mapping, OptionError for an option that cannot be set for one scan.
     """
     given = _checked_options(options, schema)
-    dynamic = {name: text for name, text in given.items() if name == _BUCKET or name.partition(".")[0] not in _OF_SCANS}
+    names = {name for name in given if name in _OF_READS or name.partition(".")[0] not in _OF_SCANS}
+    dynamic = {name: given[name] for name in given if name in names}
     found = msgspec.structs.replace(schema, options={**schema.options, **dynamic})
     if dynamic:
         check_scannable(found)

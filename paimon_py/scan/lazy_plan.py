@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.scan.bucket_parts import bucket_parts
-from paimon_py.scan.plan_snapshot import SnapshotPlanner, packing_of
+from paimon_py.scan.plan_shares import plan_part
+from paimon_py.scan.plan_snapshot import SnapshotPlanner
 from paimon_py.scan.split import Split
 
 
@@ -19,7 +20,7 @@ def plan_lazily(planner: SnapshotPlanner) -> Iterator[Split]:
     Cost: as `plan`; entries that do not fit into memory are written to local disk once or twice.
     Raises: as `plan`; StorageError if the local disk fails.
     """
-    wanted, packing = EntryFilter(manifests=planner.wanted_manifests), packing_of(planner.schema)
+    wanted = EntryFilter(manifests=planner.wanted_manifests)
     table = OpenTable(planner.root, planner.schema)
     for entries in bucket_parts(table, planner.snapshot, wanted):
-        yield from planner.pack(*planner.sections(planner.sift(entries)), packing).splits
+        yield from plan_part(planner, entries)

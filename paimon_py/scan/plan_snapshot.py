@@ -71,15 +71,18 @@ class Planned(msgspec.Struct, frozen=True):
         """The plan reduced to the first sections that are certain to contain `limit` rows, if all rows match."""
         if limit is None:
             return self
-        kept = tuple(_first(self.splits, limit))
+        kept = tuple(first_splits(self.splits, limit))
         later = _file_count(self.splits) - _file_count(kept)
         skipped = msgspec.structs.replace(self.skipped, limit=self.skipped.limit + later)
         return msgspec.structs.replace(self, splits=kept, skipped=skipped)
 
 
-def _first(splits: Iterable[Split], limit: int) -> Iterator[Split]:
+def first_splits(splits: Iterable[Split], limit: int | None) -> Iterator[Split]:
     """The splits, no further than the first sections that are certain to contain `limit` rows, if all rows match."""
     rest = iter(splits)
+    if limit is None:
+        yield from rest
+        return
     while limit > 0 and (split := next(rest, None)) is not None:
         sections: list[Section] = []
         for section in split.sections:
@@ -176,7 +179,7 @@ class SnapshotPlanner:
         depends = evolves_columns(self.schema) or (kills_older_rows(self.schema) and not settled_files(entries).all())
         parts = (entries,) if depends else parts_by_bucket(entries)
         splits = (split for part in parts for split in self.pack(*self.sections(part), packing).splits)
-        return splits if limit is None else _first(splits, limit)
+        return first_splits(splits, limit)
 
     def plan_ordered(self, field: Field) -> Ordered:
         """A split per section. Engines that combine rows produce values outside the statistics of any file."""
@@ -237,11 +240,12 @@ class SnapshotPlanner:
             return self.sift(manifests.live_entries(self.snapshot, wanted))
         found = []
         for part in live_parts(manifests, self.snapshot, wanted):
-            chosen = self._by_stats(self.sift(part)) if sifts else self.sift(part)
+            chosen = self.by_stats(self.sift(part)) if sifts else self.sift(part)
             found.append(compact(chosen) if len(chosen) < _FEW * len(part) else chosen)
         return concat(found)
 
-    def _by_stats(self, entries: EntryColumns) -> EntryColumns:
+    def by_stats(self, entries: EntryColumns) -> EntryColumns:
+        """The entries without those that cannot match by their own statistics, if no other file changes their rows."""
         may = self._stats_mask(entries)
         return entries if may is None else self._drop(entries, may, "stats")
 
@@ -262,10 +266,9 @@ class SnapshotPlanner:
             codes, values = entries.distinct("partition")
             given = numpy_values(pc.is_in(values, value_set=self._without))
             entries = self._drop(entries, ~given[codes], "choice")
-        by_partition = _only(self.predicate, schema.partition_keys)
+        chosen = partition_choice(schema, self.predicate)
         by_key = _only(self.predicate, _key_columns(self.schema))
-        if by_partition is not None:
-            chosen = PartitionChoice.where(schema, by_partition)
+        if chosen is not None:
             entries = self._drop(entries, entries.in_partitions(chosen), "partition")
         pinned = None
         if self.predicate is not None:
@@ -279,10 +282,8 @@ class SnapshotPlanner:
 
     def wanted_manifests(self, files: Sequence[ManifestFile]) -> Mask:
         """The manifests to read."""
-        by_partition = _only(self.predicate, self.schema.partition_keys)
-        keep: Mask = np.ones(len(files), np.bool_)
-        if by_partition is not None:
-            keep = PartitionChoice.where(self.schema, by_partition).of_manifests(files)
+        chosen = partition_choice(self.schema, self.predicate)
+        keep: Mask = np.ones(len(files), np.bool_) if chosen is None else chosen.of_manifests(files)
         self._counts["all_manifests"] = len(files)
         self._counts["manifests"] = len(files) - int(np.count_nonzero(keep))
         return keep
@@ -300,7 +301,7 @@ class SnapshotPlanner:
         if evolves_columns(self.schema):
             return self._align(entries)
         if not self.schema.primary_keys:
-            kept = entries if self._is_sifted else self._by_stats(entries)
+            kept = entries if self._is_sifted else self.by_stats(entries)
             kept = self._drop(kept, self._index_mask(kept), "index")
             return kept, append_sections(kept, indexed=self._asks_indexes), None
         may = self._stats_mask(entries)
@@ -383,6 +384,12 @@ def prunes_files(predicate: Predicate | None, schema: TableSchema, *, sifts: boo
     """Whether a file can be left out before the others are known: by partition or key, or by statistics (`sifts`)."""
     columns = (*schema.partition_keys, *_key_columns(schema))
     return predicate is not None and (sifts or _only(predicate, columns) is not None)
+
+
+def partition_choice(schema: TableSchema, predicate: Predicate | None) -> PartitionChoice | None:
+    """The partitions that a predicate allows; None for all."""
+    by_partition = _only(predicate, schema.partition_keys)
+    return None if by_partition is None else PartitionChoice.where(schema, by_partition)
 
 
 def is_large(planner: SnapshotPlanner) -> bool:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from paimon_py.arguments import NameList, check_flag, with_location
 from paimon_py.errors import UsageError
+from paimon_py.executors.executor import Executor
 from paimon_py.expr.bind import bind, predicate_at
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
@@ -32,7 +33,7 @@ from paimon_py.scan.request import RAW_BATCH_ROWS, FileChoice, Request, asked_bu
 from paimon_py.scan.row_ids import RowIdList, in_order_of, names_row_ids, row_ids_of, with_row_id
 from paimon_py.scan.row_shape import PlainRows, RowShape, SameShape, are_changes, shape_of
 from paimon_py.scan.rows import limit_of
-from paimon_py.scan.split import Split
+from paimon_py.scan.split import Split, require_split_of, split_from
 from paimon_py.scan.split_rows import SplitRows
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
 from paimon_py.spec.blobs import AS_DESCRIPTOR
@@ -65,6 +66,8 @@ class Scan(SplitRows[Split]):
     a snapshot, tag, time or watermark has the schema of that snapshot. Scans are immutable and can be pickled; pickles
     contain no secrets.
     """
+
+    _takes_shares = True  # the splits are those of one snapshot, which may be planned by shares
 
     def __init__(  # noqa: PLR0913
         self,
@@ -171,17 +174,24 @@ class Scan(SplitRows[Split]):
 
     # -- splits -------------------------------------------------------------------------------------------------------
 
-    def iter_splits(self) -> Iterator[Split]:
+    def iter_splits(self, *, executor: Executor | None = None) -> Iterator[Split]:
         """The splits, planned while they are taken: memory does not grow with the number of files.
 
         Large plans return the splits in another order than `splits`, and may pack the files differently; the rows are
         the same. A plan with a condition on partitions, keys, or columns with statistics holds the files that remain.
 
+        Args:
+            executor: its tasks make plans of many manifests (`scan.plan.executor-manifests`); None: this process does.
+
         Cost: as `splits`; entries of manifests that do not fit into memory are written to local disk.
         Raises: as `splits`; StorageError if the local disk is full.
         """
         self._require_parts()
-        return self._plan_lazily()
+        if executor is None:
+            return self._plan_lazily()
+        from paimon_py.scan.plan_tasks import iter_planned
+
+        return iter_planned(self, executor)
 
     def splits(self) -> list[Split]:
         """Independent parts of the scan, which any process can read with `read`. The limit applies to each of them.
@@ -193,9 +203,7 @@ class Scan(SplitRows[Split]):
 
     def read(self, split: Split | bytes) -> pa.RecordBatchReader:
         """The rows of one split of this scan, which may come from another process (as a value or its bytes)."""
-        if not isinstance(split, (Split, bytes)):
-            raise UsageError(f"read takes one of scan.splits(), or its bytes, not {type(split).__name__}")
-        value = split if isinstance(split, Split) else Split.from_bytes(split)
+        value = split_from(split)
         self._require_own(value)
         return pa.RecordBatchReader.from_batches(self.schema, cut_to(self._one_by_one([value]), self._limit))
 
@@ -204,14 +212,7 @@ class Scan(SplitRows[Split]):
             raise UsageError("a scan with order_by is read as a whole, by to_arrow() or to_reader()")
 
     def _require_own(self, split: Split) -> None:
-        if split.chained:
-            raise UsageError("the split merges branches of a chain table: read a split with the scan that made it")
-        mine, others = (self._request.schema.id, self._root.branch), (split.schema_id, split.branch)
-        if mine != others:
-            raise UsageError(
-                f"the split returns rows of schema {others[0]} of branch {others[1]!r}, this scan those of schema "
-                f"{mine[0]} of {mine[1]!r}: read a split with the scan that made it"
-            )
+        require_split_of(split, self._request.schema.id, self._root.branch)
 
     def _count(self, split: Split, most: int | None) -> int:
         if self._view.one_for_one(self._request):

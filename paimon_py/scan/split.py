@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
+from paimon_py.errors import UsageError
 from paimon_py.spec.bounds import BucketNumber, Count
 from paimon_py.spec.data_file import DataFile, anchor_of
 from paimon_py.spec.layout import MAIN_BRANCH
@@ -143,4 +144,28 @@ class Split(Serializable, frozen=True, kw_only=True):
         return (
             f"Split(snapshot_id={self.snapshot_id}, bucket={self.bucket}, files={len(self.files)}, "
             f"rows={self.row_count}, raw={self.raw})"
+        )
+
+
+def split_from(value: object) -> Split:
+    """A split, given as such or as bytes.
+
+    Raises: UsageError for another value, CorruptionError for damaged bytes.
+    """
+    if not isinstance(value, (Split, bytes)):
+        raise UsageError(f"read takes one of scan.splits(), or its bytes, not {type(value).__name__}")
+    return value if isinstance(value, Split) else Split.from_bytes(value)
+
+
+def require_split_of(split: Split, schema_id: int, branch: str) -> None:
+    """Refuse a split of another scan.
+
+    Raises: UsageError
+    """
+    if split.chained:
+        raise UsageError("the split merges branches of a chain table: read a split with the scan that made it")
+    if (split.schema_id, split.branch) != (schema_id, branch):
+        raise UsageError(
+            f"the split returns rows of schema {split.schema_id} of branch {split.branch!r}, this scan those of schema "
+            f"{schema_id} of {branch!r}: read a split with the scan that made it"
         )

@@ -39,6 +39,7 @@ _HARMLESS = {
     "scan.mode", "scan.manifest.parallelism", "scan.max-splits-per-task", "scan.plan-sort-partition",
     "scan.bounded.watermark", "scan.fallback-branch", "scan.fallback-branch.read-fail-fast", "scan.primary-branch",
     "incremental-between-scan-mode", "incremental-between-tag-to-snapshot", "scan.bucket",
+    "scan.plan.executor-manifests",
 }  # fmt: skip
 _PLACES = {
     "scan.snapshot-id": "snapshot_id",

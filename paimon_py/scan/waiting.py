@@ -66,6 +66,8 @@ def waiting_scan(found: Scan, beside: str | None) -> Scan:
 class WaitingScan(Scan):
     """A scan whose rows are those of the buckets, merged with the rows that wait for their bucket."""
 
+    _takes_shares = False
+
     def __init__(self, found: Scan) -> None:
         self.__dict__.update(found.__dict__)
 

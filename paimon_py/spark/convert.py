@@ -11,15 +11,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from paimon_py import Predicate, Scan, Step, Table
-from paimon_py.distributed import condition_of, row_bytes, with_meaning
+from paimon_py.distributed import DistributedPlan, condition_of, row_bytes, with_meaning
 from paimon_py.errors import UsageError
 from paimon_py.spark.jobs import ErrorEncoder, map_batches, new_job, translate_errors
 from paimon_py.spark.meaning import Meaning
+from paimon_py.spark.planning import LargePlan, plan_on_executors
 from paimon_py.spark.session import session
 from paimon_py.spark.split_groups import shares
 from paimon_py.spark.task_rows import send_work
 from paimon_py.spark.types import arrow_schema, spark_schemas
-from paimon_py.types import MetadataTable, SystemTable
+from paimon_py.types import MetadataTable, Split, SystemTable
 
 _ROWS_PER_BATCH = 65_536
 _BLOB_BYTES = 16 << 20
@@ -83,15 +84,30 @@ def _batches(blobs: Iterable[object], job: str) -> Iterator[pa.RecordBatch]:
 
 def _scan_to_spark(scan: Scan | Step, spark: SparkSession, truncate_nanos: bool) -> DataFrame:
     target, spark_schema = spark_schemas(scan.schema, spark)
-    splits = iter(scan.splits()) if isinstance(scan, Step) else scan.iter_splits()
-    first = list(itertools.islice(splits, 2))
-    if not first:
-        return spark.createDataFrame([], spark_schema)
-    items = map(msgspec.msgpack.encode, shares(spark, itertools.chain(first, splits)))
-    frame, work = send_work(spark, items, _ReadSplits(scan, target, truncate_nanos))
+    read, limit = _ReadSplits(scan, target, truncate_nanos), None if isinstance(scan, Step) else scan.limit
+    planned = _plan(scan, spark)
+    if isinstance(planned, LargePlan):
+        frame, work = planned.send(spark, read)
+    else:
+        first = list(itertools.islice(planned, 2))
+        if not first:
+            return spark.createDataFrame([], spark_schema)
+        items = map(msgspec.msgpack.encode, shares(spark, itertools.chain(first, planned)))
+        frame, work = send_work(spark, items, read)
+        limit = None if len(first) == 1 else limit
     df = map_batches(frame, work, spark_schema)
-    limit = None if isinstance(scan, Step) or len(first) == 1 else scan.limit
     return df if limit is None else df.limit(limit)
+
+
+def _plan(scan: Scan | Step, spark: SparkSession) -> Iterator[Split] | LargePlan:
+    """The splits, or the plan that makes them on the executors."""
+    if isinstance(scan, Step):
+        return iter(scan.splits())
+    plan = DistributedPlan.of(scan)
+    if plan is None:
+        return scan.iter_splits()
+    planned = plan_on_executors(spark, plan)
+    return planned if isinstance(planned, LargePlan) else iter(planned)
 
 
 def _stream_to_spark(reader: pa.RecordBatchReader, spark: SparkSession, truncate_nanos: bool) -> DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from array import array
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 from pyspark.errors import PySparkException
@@ -33,18 +33,40 @@ _TASKS_MIN = ("spark.sql.files.minPartitionNum", "spark.sql.leafNodeDefaultParal
 One = TypeVar("One")
 
 
+class TaskRules(NamedTuple):
+    """How Spark groups files into tasks: what opening a file counts, the size of a task, and how many there should be.
+    """
+
+    opening: int
+    size_max: int
+    tasks_min: int
+
+    @classmethod
+    def of(cls, spark: SparkSession) -> TaskRules:
+        """The rules of a session."""
+        return cls(_bytes(spark, _OPEN_BYTES, _OPENING), _bytes(spark, _TASK_BYTES, _LIMIT), _tasks_min(spark))
+
+    def limit(self, total: int) -> int:
+        """The size of a task, given the size of all splits."""
+        return min(self.size_max, max(self.opening, total // self.tasks_min))
+
+
+def weight_of(split: Split, opening: int) -> int:
+    """The size of a split as Spark counts it."""
+    return split.size_bytes + len(split.files) * opening
+
+
 def shares(spark: SparkSession, splits: Iterable[Split]) -> Iterator[list[bytes]]:
     """The splits of each task as bytes, in their order. Cost, memory: as `_share`"""
-    opening, limit = _bytes(spark, _OPEN_BYTES, _OPENING), _bytes(spark, _TASK_BYTES, _LIMIT)
-    return _share(splits, opening, limit, _tasks_min(spark))
+    return _share(splits, TaskRules.of(spark))
 
 
 def shares_of_source(splits: Iterable[Split]) -> Iterator[list[bytes]]:
     """The same in a process next to the driver, without Spark's settings: by its defaults, for the cores here."""
-    return _share(splits, _OPENING, _LIMIT, usable_cores())
+    return _share(splits, TaskRules(_OPENING, _LIMIT, usable_cores()))
 
 
-def _share(splits: Iterable[Split], opening: int, limit: int, tasks_min: int) -> Iterator[list[bytes]]:
+def _share(splits: Iterable[Split], rules: TaskRules) -> Iterator[list[bytes]]:
     """The shares, which depend on the sizes of all splits: only their compressed bytes are kept until these are known.
 
     Memory: about 150 bytes for each split of one file, whose object has 1,400.
@@ -53,13 +75,13 @@ def _share(splits: Iterable[Split], opening: int, limit: int, tasks_min: int) ->
     blocks: list[bytes] = []
     loose: list[bytes] = []
     for split in splits:
-        sizes.append(split.size_bytes + len(split.files) * opening)
+        sizes.append(weight_of(split, rules.opening))
         loose.append(bytes(split))
         if len(loose) == _BLOCK:
             blocks.append(compress(msgspec.msgpack.encode(loose)))
             loose = []
     kept = itertools.chain((one for block in blocks for one in _BLOCKS.decode(decompress(block))), loose)
-    return share_splits(kept, sizes, min(limit, max(opening, sum(sizes) // tasks_min)))
+    return share_splits(kept, sizes, rules.limit(sum(sizes)))
 
 
 def share_splits(splits: Iterable[One], sizes: Iterable[int], limit: int) -> Iterator[list[One]]:

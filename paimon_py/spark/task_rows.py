@@ -41,6 +41,16 @@ def send_work(
     return spark.createDataFrame(rows, WORK_SQL).repartition(count, "task"), _RowWork(handle)
 
 
+def read_rows(handle: Handle[Made]) -> TaskFunction[Made]:
+    """The function to run on rows of `work_row`, whose work is compressed."""
+    return _RowWork(handle)
+
+
+def work_row(place: int, data: bytes) -> pa.RecordBatch:
+    """Work made on an executor, for the task with a number of `places`."""
+    return pa.RecordBatch.from_arrays([pa.array([place], pa.int32()), pa.array([data], pa.binary())], ["task", "work"])
+
+
 class _InlineWork(Generic[Made]):
     """Runs on an executor: takes numbers of items, which are part of the function, returns the results."""
 

@@ -24,6 +24,7 @@ from paimon_py.executors.job import HOMES
 _COLUMNS = Schema([("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("v", "STRING")])
 _PARTS, _ROWS = 3, 40
 _MONTH = timedelta(days=30)
+_PLANNED = {"scan.plan.executor-manifests": "0"}
 
 
 class ExecutorSuite:
@@ -96,6 +97,14 @@ class ExecutorSuite:
             assert (dry.files, found.files, found.left_files) == (2, 2, 0)
         assert len(_files(other)) == len(_files(table))
         assert _rows(other) == _rows(table)
+
+    def test_plans_are_those_of_one_process(self, executor: Executor, warehouse: str) -> None:
+        for make in (_keyed_table, _append):
+            table = make(warehouse, f"plan{make.__name__}")
+            table.delete("k < 10")
+            for where in (None, "p = 1", "k > 20 AND v = 'a3'"):
+                splits = table.scan(where=where, options=_PLANNED).iter_splits(executor=executor)
+                assert sorted(map(bytes, splits)) == sorted(map(bytes, table.scan(where=where).splits()))
 
     # -- what goes wrong ----------------------------------------------------------------------------------------------
 
@@ -263,6 +272,11 @@ def _event(source: str, op: str, before: dict[str, Any] | None, after: dict[str,
     return Event(encode(value), encode({"schema": {"fields": columns[:2]}, "payload": key}))
 
 
+def _plan(table: Table, executor: Executor | None) -> object:
+    splits = table.scan(options=_PLANNED).iter_splits(executor=executor)
+    return sorted((split.partition, split.bucket, len(split.files), split.row_count) for split in splits)
+
+
 _VERBS: dict[str, Callable[[Table, Union[Executor, None]], object]] = {
     "analyze": _analyze,
     "update": _update,
@@ -270,6 +284,7 @@ _VERBS: dict[str, Callable[[Table, Union[Executor, None]], object]] = {
     "rescale": lambda table, executor: table.rescale(4, executor=executor).row_count,
     "remove_orphans": _remove_orphans,
     "events": _write_events,
+    "plan": _plan,
 }
 """Verbs that together run every kind of task, each returning its result."""
 

@@ -12,6 +12,7 @@ from paimon_py.spec.manifest import ManifestFile
 from paimon_py.table.table import Table
 
 FILES_PER_MANIFEST = 10_000
+_ODD = 0x9E3779B97F4A7C15F39CC0605CEDC835
 
 
 def name_files(table: Table, count: int, *, deleted: int = 0) -> None:
@@ -50,7 +51,12 @@ def _with_names(patterns: list[ManifestEntry], count: int) -> Iterator[list[Mani
         pattern = patterns[number % len(patterns)]
         yield [
             msgspec.structs.replace(
-                pattern, file=msgspec.structs.replace(pattern.file, name=f"data-{each:032d}-0.parquet")
+                pattern, file=msgspec.structs.replace(pattern.file, name=_name(each))
             )
             for each in range(first, min(first + FILES_PER_MANIFEST, count))
         ]
+
+
+def _name(number: int) -> str:
+    """A name that compresses as little as that of a real file, another one for each number."""
+    return f"data-{number * _ODD % (1 << 128):032x}-0.parquet"

@@ -108,7 +108,7 @@ def test_shares_of_compressed_splits_are_those_of_the_splits(count, limit):
     splits = [one_split(number, 1 + number * 7919 % 23) for number in range(count)]
     sizes = [split.size_bytes + 3 for split in splits]
     want = list(share_splits(map(bytes, splits), sizes, min(limit, max(3, sum(sizes) // 2))))
-    assert list(split_groups._share(iter(splits), 3, limit, 2)) == want
+    assert list(split_groups._share(iter(splits), split_groups.TaskRules(3, limit, 2))) == want
     assert [Split.from_bytes(one) for share in want for one in share] == splits
 
 
