@@ -93,7 +93,7 @@ class PartFile:
 
 
 class PartFiles:
-    """The temporary files of one plan; whoever makes one must call `delete` in the end."""
+    """The temporary files of one plan; its creator must call `delete` at the end."""
 
     def __init__(self, place: SpillPlace) -> None:
         self._place = place
