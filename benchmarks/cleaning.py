@@ -57,7 +57,7 @@ def names(files: int, partition: int) -> list[str]:
         for number in range(start, min(start + step, files))
     ]
     orphans = [f"orphan-{partition}-{number}" for number in range(len(numbers) // (ORPHANS_OF - 1))]
-    return [*(f"data-{number:032d}-0.parquet" for number in numbers), *orphans]
+    return [*(named_files.file_name(number) for number in numbers), *orphans]
 
 
 class Listed:

@@ -50,13 +50,11 @@ def _with_names(patterns: list[ManifestEntry], count: int) -> Iterator[list[Mani
     for number, first in enumerate(range(0, count, FILES_PER_MANIFEST)):
         pattern = patterns[number % len(patterns)]
         yield [
-            msgspec.structs.replace(
-                pattern, file=msgspec.structs.replace(pattern.file, name=_name(each))
-            )
+            msgspec.structs.replace(pattern, file=msgspec.structs.replace(pattern.file, name=file_name(each)))
             for each in range(first, min(first + FILES_PER_MANIFEST, count))
         ]
 
 
-def _name(number: int) -> str:
-    """A name that compresses as little as that of a real file, another one for each number."""
+def file_name(number: int) -> str:
+    """The name of the file with this number, which compresses as little as that of a real file."""
     return f"data-{number * _ODD % (1 << 128):032x}-0.parquet"
