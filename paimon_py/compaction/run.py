@@ -23,18 +23,17 @@ from paimon_py.compaction.join_columns import JoinedColumns
 from paimon_py.compaction.rewrite import Merging, emit_unmerged, merged_rows, rewrite
 from paimon_py.compaction.steps import Rewrite, StepSettings, Upgrade, steps_of
 from paimon_py.compaction.task import CompactionTask
-from paimon_py.errors import StorageError, UnsupportedError, UsageError
+from paimon_py.errors import StorageError, UsageError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.column import col
 from paimon_py.files.constant_columns import ConstantColumns
 from paimon_py.files.deletion_filter import POSITION_FIELD, alive, with_positions
 from paimon_py.files.expiry import RecordExpiry
-from paimon_py.files.layout import changelog_layout, file_layout, parquet_for_orc, whole_layout
+from paimon_py.files.layout import changelog_layout, file_layout, whole_layout, write_again
 from paimon_py.files.physical import with_row_ids
 from paimon_py.files.prefetch import FilePrefetcher
 from paimon_py.files.reader import BATCH_ROWS
 from paimon_py.files.writer import RollingWriter
-from paimon_py.formats.base import UNWRITABLE_TIMES
 from paimon_py.logs import COMPACTIONS, fields
 from paimon_py.lsm.changelog import ChangeRules
 from paimon_py.lsm.engines import engine_of
@@ -51,6 +50,7 @@ from paimon_py.spec.data_file import DataFile, FileSource
 from paimon_py.spec.events import CompactionEvent
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 
 
@@ -77,16 +77,14 @@ def run_task(
     if task.schema_id != table.schema.id:
         raise UsageError(f"the task was planned under schema {task.schema_id}, not {table.schema.id}; plan it again")
     began = table.root.env.clock.elapsed() if table.root.env.observers else 0.0
-    work = _Work(table, task, emits_changelog=emits_changelog, tally=tally or ProgressCounter(None, 0, "rows"))
-    try:
-        before, after, changelog, index = work.run()
-    except UnsupportedError as error:
-        if error.feature not in UNWRITABLE_TIMES:
-            raise
-        again = OpenTable(table.root, parquet_for_orc(table.schema))
-        work = _Work(again, task, emits_changelog=emits_changelog, tally=ProgressCounter(None, 0, "rows"))
-        before, after, changelog, index = work.run()
-    _report(table, task, work.directory, (before, after), began)
+    counted = tally or ProgressCounter(None, 0, "rows")
+
+    def work(schema: TableSchema) -> _Result:
+        once = counted if schema is table.schema else ProgressCounter(None, 0, "rows")
+        return _Work(OpenTable(table.root, schema), task, emits_changelog=emits_changelog, tally=once).run()
+
+    before, after, changelog, index = write_again(table.schema, work)
+    _report(table, task, table.bucket(task.partition, task.bucket).directory, (before, after), began)
     return BucketChanges(
         partition=task.partition,
         bucket=task.bucket,
@@ -155,11 +153,6 @@ class _Work:
         self._changelog: RollingWriter | None = None
         self._stamps = ConstantColumns.of(table.schema)
         self._expiry = RecordExpiry.of(table.schema, table.root.env.clock.millis())
-
-    @property
-    def directory(self) -> str:
-        """The directory of the bucket."""
-        return self._files.directory
 
     def run(self) -> _Result:
         """The files before and after, the changelog and the deletion vectors; if it fails, no new file stays."""

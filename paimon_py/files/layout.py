@@ -5,15 +5,17 @@ Source: format.md §8, §9, §12; Java `KeyValueFileWriterFactory`, `VectorStore
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.errors import UnsupportedError
 from paimon_py.files.physical import KIND_FIELD, ROW_ID_FIELD, SEQUENCE_FIELD, evolves_columns, key_copy
 from paimon_py.files.stats import SYSTEM_MODE, StatsMode, changelog_modes, value_modes
-from paimon_py.formats.base import Encoder, WriteSettings
+from paimon_py.formats.base import UNWRITABLE_TIMES, Encoder, WriteSettings
 from paimon_py.formats.registry import format_of
 from paimon_py.lazy import lazy_property
 from paimon_py.spec.blobs import fields_apart
@@ -23,6 +25,8 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.spec.vector_files import VECTOR_FORMAT, vectors_apart
+
+T = TypeVar("T")
 
 _APPEND_TARGET_BYTES = 256 << 20
 _VECTOR_TARGETS = 10
@@ -236,7 +240,20 @@ def changelog_layout(schema: TableSchema, *, level: int = 0) -> FileLayout:
     return msgspec.structs.replace(layout, target_rows=_ANY_ROWS, indexes=(), is_changelog=True)
 
 
-def parquet_for_orc(schema: TableSchema) -> TableSchema:
+def write_again(schema: TableSchema, write: Callable[[TableSchema], T]) -> T:
+    """What `write` returns, which writes rows of the table once more and leaves no file behind if it fails.
+
+    It is called again with Parquet in the place of ORC if no ORC file holds a time of these rows.
+    """
+    try:
+        return write(schema)
+    except UnsupportedError as error:
+        if error.feature not in UNWRITABLE_TIMES:
+            raise
+        return write(_parquet_for_orc(schema))
+
+
+def _parquet_for_orc(schema: TableSchema) -> TableSchema:
     """The schema with Parquet wherever its options set the format ORC."""
     options = dict(schema.options)
     for name in (_FORMAT, "changelog-file.format", VECTOR_FORMAT):

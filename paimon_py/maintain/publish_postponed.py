@@ -24,6 +24,7 @@ from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.commit.state import Already, State, plan
 from paimon_py.commit.uncommitted import discarding_on_failure
 from paimon_py.errors import CommitConflictError, OptionError, UsageError
+from paimon_py.files.layout import write_again
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.maintain.rescale import ROUNDS
 from paimon_py.metadata.entry_filter import EntryFilter
@@ -34,7 +35,7 @@ from paimon_py.progress import Progress, ProgressCounter, count_batches
 from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry, identifier
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import VALUE_KIND
+from paimon_py.spec.schema import VALUE_KIND, TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot, SnapshotId
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
@@ -61,7 +62,14 @@ def publish_postponed(
     """
 
     def work(snapshot: Snapshot | None, number: int) -> CommitResult:
-        return CommitResult() if snapshot is None else _Round(table, snapshot, chosen).run(progress, number)
+        if snapshot is None:
+            return CommitResult()
+
+        def publish(schema: TableSchema) -> CommitResult:
+            reported = progress if schema is table.schema else None
+            return _Round(OpenTable(table.root, schema), snapshot, chosen).run(reported, number)
+
+        return write_again(table.schema, publish)
 
     return on_latest(table.root, work, rounds=ROUNDS)
 

@@ -26,6 +26,7 @@ from paimon_py.compaction.picker import PickerSettings
 from paimon_py.errors import UsageError
 from paimon_py.executors.executor import Executor, run_tasks
 from paimon_py.executors.job import Job, TaskKind
+from paimon_py.files.layout import write_again
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.parallel import Budget
@@ -75,11 +76,17 @@ class RewriteTask(Serializable, frozen=True, kw_only=True):
 
 
 def _rewrite(job: Job[RewriteTask, Changes], task: RewriteTask) -> Changes:
-    tally = job.tally or ProgressCounter(None, 0, "rows")
-    with rewriter(job.table, task.buckets) as writer:
-        writer._count_by(tally)
-        rewrite_splits(job.table, task.splits, writer, tally)
-        return writer.changes(is_new=True)
+    counted = job.tally or ProgressCounter(None, 0, "rows")
+
+    def rewrite(schema: TableSchema) -> Changes:
+        table = OpenTable(job.table.root, schema)
+        tally = counted if schema is job.table.schema else ProgressCounter(None, 0, "rows")
+        with rewriter(table, task.buckets) as writer:
+            writer._count_by(tally)
+            rewrite_splits(table, task.splits, writer, tally)
+            return writer.changes(is_new=True)
+
+    return write_again(job.table.schema, rewrite)
 
 
 def discard_changes(job: Job[Any, Changes], changes: Changes) -> None:

@@ -18,6 +18,7 @@ from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
 from paimon_py.expr.column import col
 from paimon_py.expr.predicate import Constant, Predicate
 from paimon_py.expr.references import columns_of
+from paimon_py.files.layout import write_again
 from paimon_py.files.physical import evolves_columns, with_row_ids
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.open_table import OpenTable
@@ -254,20 +255,23 @@ def evaluator(
     attempts = itertools.count(1)
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> RowOutput:
+        if work.name != "DELETE":
+            return evaluate_as(table.schema, snapshot, splits)
+        return write_again(table.schema, lambda schema: evaluate_as(schema, snapshot, splits))
+
+    def evaluate_as(schema: TableSchema, snapshot: Snapshot | None, splits: Sequence[Split]) -> RowOutput:
         only = list(work.operations()) if work.alone else None
         passes = work.operations if only is None else lambda: only
         count = work.passes * sum(split.row_count for split in splits)
         tally = ProgressCounter(progress, count, "rows", steps=3, attempt=next(attempts))
-        if table.schema.primary_keys:
-            moves = bucket_mode(table.schema) is BucketMode.CROSS_PARTITION
+        if schema.primary_keys:
+            moves = bucket_mode(schema) is BucketMode.CROSS_PARTITION
             given = BucketCursor() if moves and not work.adds_rows else share
-            return KeyedRows(table.root, request, table.schema, passes, tally, given, sink).evaluate(
-                snapshot, splits
-            )
-        if evolves_columns(table.schema):
+            return KeyedRows(table.root, request, schema, passes, tally, given, sink).evaluate(snapshot, splits)
+        if evolves_columns(schema):
             columns = ColumnWork(work.predicate, passes, work.sets, work.needs)
             return ColumnRows(table, columns, alone=work.alone, tally=tally).evaluate(snapshot, splits)
-        rows = AppendRows(table, work.predicate, passes, alone=work.alone, tally=tally)
+        rows = AppendRows(OpenTable(table.root, schema), work.predicate, passes, alone=work.alone, tally=tally)
         return rows.evaluate(snapshot, splits)
 
     return evaluate

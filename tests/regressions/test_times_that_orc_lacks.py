@@ -1,4 +1,4 @@
-"""Rows whose times no ORC file holds, in tables that were altered to ORC: compactions write them to Parquet files."""
+"""Rows whose times no ORC file holds, in tables of ORC: whatever writes them once more writes Parquet files."""
 
 from __future__ import annotations
 
@@ -52,6 +52,37 @@ def test_a_compaction_keeps_rows_that_orc_lacks(tmp_path, kind, level, compressi
     assert table.remove_orphans(older_than=0, dry_run=True).files == 0
     with pytest.raises(UnsupportedError, match="ORC timestamps"):
         table.write_arrow(pa.table({"k": pa.array([9], pa.int32()), "t": pa.array([-1], pa.timestamp("us"))}))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("evolution", "vectors")])
+def test_rows_are_deleted_beside_rows_that_orc_lacks(tmp_path, kind):
+    table = table_of(new_catalog(tmp_path / "w"), kind)
+    table.compact(full=True)
+    table.alter(SetOption("file.format", "orc"))
+    assert table.delete(col("k").isin([1, 3])).deleted == 2
+    assert stored(table) == ([0, 2, 4], [[LATE[0], LATE[2], LATE[4]], [None, 2**63 - 1, None]])
+    assert table.remove_orphans(older_than=0, dry_run=True).files == 0
+
+
+def test_postponed_rows_that_orc_lacks_are_published(tmp_path):
+    """They were taken, since they wait in Avro files, and could then never be published."""
+    columns = Schema([("k", "INT NOT NULL"), ("t", "TIMESTAMP(6)")])
+    options = {"bucket": "-2", "file.format": "orc"}
+    table = new_catalog(tmp_path / "w").create_table("d.t", columns, primary_key=["k"], options=options)
+    table.write_arrow(pa.table({"k": pa.array([0, 1, 2, 3, 4], pa.int32()), "t": pa.array(LATE, pa.timestamp("us"))}))
+    table.compact(full=True)
+    rows = table.refresh().to_arrow().sort_by("k")
+    assert rows["t"].combine_chunks().view(pa.int64()).to_pylist() == LATE
+    assert table.remove_orphans(older_than=0, dry_run=True).files == 0
+
+
+def test_rows_that_orc_lacks_move_to_other_buckets(tmp_path):
+    table = table_of(new_catalog(tmp_path / "w"), "keyed")
+    before = stored(table)
+    table.alter(SetOption("file.format", "orc"))
+    table.rescale(3)
+    assert stored(table) == before
+    assert table.remove_orphans(older_than=0, dry_run=True).files == 0
 
 
 def test_other_rows_are_compacted_to_orc(tmp_path):
