@@ -73,7 +73,7 @@ _OPTIONS: Mapping[str, str] = {
 """Options of commands by keyword argument."""
 _PHRASES: tuple[tuple[str, str], ...] = (
     (r": Catalog\.open creates it unless create=False", ""),
-    (r"; table\.refresh\(\) (?:sees|shows) [^;]*$", ""),
+    (r"; table\.refresh\(\) (?:sees|shows) [^;.]*", ""),
     (r"; if it is there already, table\.refresh\(\)", ""),
     (r"\b([Cc])all (?:table\.)?refresh\(\)(?:, or open the table again)?", r"\1all the command again"),
     (r"(?:pass )?UpdateColumnType\(…, allow_narrowing=True\)", "add --allow-narrowing"),

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from paimon_py.expr.sql_intervals import Now
 
 MAX_DEPTH = 200
+_TIMES = ("CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP")
+"""The current time in SQL, which conditions write with parentheses, since columns may have these names."""
 
 
 def predicate_of(where: object) -> Predicate:
@@ -212,6 +214,8 @@ def _unknown(ref: Ref, depth: int, fields: dict[str, Field]) -> str:
     if not parent and "." in step and step.partition(".")[0] in fields:
         steps = ", ".join(f'"{part}"' for part in step.split("."))
         return f"{message}; a field inside a ROW is written col([{steps}])"
+    if step.upper() in _TIMES:
+        return f"{message}; write {step}() for the current time"
     near = near_names(step, list(fields))
     if near:
         return f"{message}; did you mean {' or '.join(map(repr, near))}?"

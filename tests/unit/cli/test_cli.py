@@ -429,6 +429,7 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
         (["care", "{}", "--every", "0s"], 2, "above 0"),
         (["top", "{}", "--every", "0s"], 2, "above 0"),
         (["compact", "d.t", "-w", "{}", "--where", "k = 1"], 1, "paimon-py compact TABLE --where chooses partitions"),
+        (["head", "d.t", "-w", "{}", "--where", "v = word"], 1, "the columns are p, k, v. Text is written in 'single quotes'"),
         (["head", "d.t", "-w", "{}", "-c", "zz"], 1, "there is no column 'zz'"),
         (["head"], 2, "Missing argument 'TABLE'"),
         (["nonsense"], 2, "No such command"),

@@ -114,5 +114,7 @@ def test_rows_are_deleted_and_updated_by_time(table):
     assert table.scan(where="ts = TIMESTAMP '2000-01-01 00:00:00'").count() == 1
     table.delete("z < now() - INTERVAL 1 DAY")
     assert table.count() == 2
+    with pytest.raises(UsageError, match=r"no column 'current_date'; write current_date\(\) for the current time"):
+        table.scan(where="d = current_date").count()
     with pytest.raises(UsageError, match=r"localtimestamp\(\) for now\(\)"):
         table.scan(where="ts > now()").count()
