@@ -184,7 +184,7 @@ class Bench:
         """See "merge"."""
         model = self.table("keyed")
         model.write_arrow(data.narrow(np.arange(0, 2 * self.rows, 2), 4))
-        source = self.parquet(data.narrow(np.linspace(0, self.rows, 100_000).astype(np.int64), 5))
+        source = self.parquet(data.narrow(np.linspace(0, self.rows, min(100_000, self.rows)).astype(np.int64), 5))
         copies: dict[str, Table] = {}
 
         def fresh(peer: str) -> None:
