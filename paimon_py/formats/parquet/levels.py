@@ -17,14 +17,21 @@ import pyarrow as pa
 from paimon_py.formats.parquet import thrift
 from paimon_py.formats.parquet.chunks import Chunk, flat_chunks
 from paimon_py.formats.parquet.footer import read_footer
-from paimon_py.formats.parquet.pages import page_header, read_exactly
+from paimon_py.formats.parquet.pages import (
+    DATA,
+    DATA_V2,
+    DATA_VALUES,
+    PAGE_DATA,
+    PAGE_DATA_V2,
+    PAGE_TYPE,
+    page_headers,
+    read_exactly,
+)
 
-_DATA, _DATA_V2 = 0, 3
 _CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
 
 # Field numbers of parquet.thrift.
-_PAGE_TYPE, _PAGE_SIZE, _PAGE_COMPRESSED, _PAGE_DATA, _PAGE_DATA_V2 = 1, 2, 3, 5, 8
-_DATA_VALUES, _V2_LEVEL_BYTES = 1, 5
+_PAGE_SIZE, _V2_LEVEL_BYTES = 2, 5
 
 
 def is_meant_required(
@@ -54,24 +61,21 @@ def is_meant_required(
 
 def _has_levels(source: BinaryIO, chunk: Chunk) -> bool:
     """Whether the first page with values begins with definition levels."""
-    start, end = chunk.start, chunk.start + chunk.size
-    while start < end:
-        header, length = page_header(source, start, end - start)
-        kind, size, compressed = (thrift.number(header, field) for field in (_PAGE_TYPE, _PAGE_SIZE, _PAGE_COMPRESSED))
-        if size is None or compressed is None or compressed < 0 or start + length + compressed > end:
-            raise ValueError(f"no page begins at byte {start}")
-        if kind == _DATA_V2:
-            return (thrift.number(thrift.inner(header, _PAGE_DATA_V2) or {}, _V2_LEVEL_BYTES) or 0) > 0
-        values = thrift.number(thrift.inner(header, _PAGE_DATA) or {}, _DATA_VALUES) or 0
-        if kind == _DATA and values:
-            body = read_exactly(source, start + length, compressed)
+    for header, place in page_headers(source, chunk):
+        kind, size = thrift.number(header, PAGE_TYPE), thrift.number(header, _PAGE_SIZE)
+        if size is None:
+            raise ValueError(f"no page begins at byte {place.start}")
+        if kind == DATA_V2:
+            return (thrift.number(thrift.inner(header, PAGE_DATA_V2) or {}, _V2_LEVEL_BYTES) or 0) > 0
+        values = thrift.number(thrift.inner(header, PAGE_DATA) or {}, DATA_VALUES) or 0
+        if kind == DATA and values:
+            body = read_exactly(source, place.body, place.end - place.body)
             if chunk.codec != 0:
                 codec = _CODECS.get(chunk.codec)
                 if codec is None:
                     return True
                 body = pa.Codec(codec).decompress(body, decompressed_size=size).to_pybytes()
             return begins_with_levels(body, values)
-        start += length + compressed
     return False
 
 

@@ -25,7 +25,7 @@ from paimon_py.formats.parquet.thrift import Struct
 from paimon_py.lazy import lazy_property
 
 _HEADER_BYTES = 512
-_DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
+DATA, _DICTIONARY, DATA_V2 = 0, 2, 3
 _CODECS = frozenset({0, 1, 2, 4, 6})
 """No compression, Snappy, GZIP, Brotli and ZSTD; files with the two LZ4 variants are read by whole row groups."""
 _ORDERED = frozenset({"INT32", "INT64", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"})
@@ -34,8 +34,8 @@ _ENCODINGS = thrift.Sequence(thrift.I32, [0, 3 << 1, 8 << 1])
 """PLAIN, RLE, RLE_DICTIONARY; readers use only the encodings in page headers."""
 
 # Field numbers of parquet.thrift.
-_PAGE_TYPE, _PAGE_COMPRESSED, _PAGE_DATA, _PAGE_DATA_V2 = 1, 3, 5, 8
-_DATA_VALUES, _DATA_STATISTICS, _DATA_V2_STATISTICS = 1, 5, 8
+PAGE_TYPE, _PAGE_COMPRESSED, PAGE_DATA, PAGE_DATA_V2 = 1, 3, 5, 8
+DATA_VALUES, _DATA_STATISTICS, _DATA_V2_STATISTICS = 1, 5, 8
 _FILE_VERSION, _FILE_SCHEMA, _FILE_ROWS, _FILE_GROUPS = 1, 2, 3, 4
 _ELEMENT_TYPE, _ELEMENT_NAME, _ELEMENT_CHILDREN = 1, 4, 5
 _GROUP_COLUMNS, _GROUP_BYTES, _GROUP_ROWS, _CHUNK_OFFSET, _CHUNK_METADATA = 1, 2, 3, 2, 3
@@ -252,27 +252,45 @@ def _part(column: pa.Array, start: int, count: int) -> pa.Array:
 
 def _walk(source: BinaryIO, chunk: Chunk, physical: str) -> Iterator[tuple[int, Page]]:
     """The pages of a chunk, with their kinds."""
-    start, end = chunk.start, chunk.start + chunk.size
     knows = physical in _ORDERED and chunk_statistics(chunk, physical).low is not None
-    while start < end:
-        header, length = page_header(source, start, end - start)
-        kind, compressed = thrift.number(header, _PAGE_TYPE), thrift.number(header, _PAGE_COMPRESSED)
-        if kind is None or compressed is None or compressed < 0 or start + length + compressed > end:
-            raise ValueError(f"no page begins at byte {start}")
-        size, rows, said = length + compressed, 0, NO_STATISTICS
-        if kind in (_DATA, _DATA_V2):
-            data = thrift.inner(header, _PAGE_DATA if kind == _DATA else _PAGE_DATA_V2) or {}
-            rows = thrift.number(data, _DATA_VALUES) or 0
-            inner = thrift.inner(data, _DATA_STATISTICS if kind == _DATA else _DATA_V2_STATISTICS)
+    for header, place in page_headers(source, chunk):
+        kind, rows, said = thrift.number(header, PAGE_TYPE) or 0, 0, NO_STATISTICS
+        if kind in (DATA, DATA_V2):
+            data = thrift.inner(header, PAGE_DATA if kind == DATA else PAGE_DATA_V2) or {}
+            rows = thrift.number(data, DATA_VALUES) or 0
+            inner = thrift.inner(data, _DATA_STATISTICS if kind == DATA else _DATA_V2_STATISTICS)
             if knows and inner is not None:
                 # bounds of a page also hold for some of its rows, but its null count does not
                 low, high = raw_bounds(inner, physical)
                 said = GroupStatistics(low, high, None, True)
-        yield kind, Page(start, size, rows, said)
-        start += size
+        yield kind, Page(place.start, place.end - place.start, rows, said)
 
 
-def page_header(source: BinaryIO, start: int, most: int) -> tuple[Struct, int]:
+class PagePlace(NamedTuple):
+    """The first byte of a page, that of its body, and the byte after it."""
+
+    start: int
+    body: int
+    end: int
+
+
+def page_headers(source: BinaryIO, chunk: Chunk) -> Iterator[tuple[Struct, PagePlace]]:
+    """The headers of the pages of a chunk, in order, with the places of the pages.
+
+    Raises: ValueError or IndexError where no page begins.
+    """
+    start, end = chunk.start, chunk.start + chunk.size
+    while start < end:
+        header, length = _header(source, start, end - start)
+        kind, compressed = thrift.number(header, PAGE_TYPE), thrift.number(header, _PAGE_COMPRESSED)
+        if kind is None or compressed is None or compressed < 0 or start + length + compressed > end:
+            raise ValueError(f"no page begins at byte {start}")
+        place = PagePlace(start, start + length, start + length + compressed)
+        yield header, place
+        start = place.end
+
+
+def _header(source: BinaryIO, start: int, most: int) -> tuple[Struct, int]:
     """The header at a position, and its length."""
     window = _HEADER_BYTES
     while True:
