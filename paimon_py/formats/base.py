@@ -376,8 +376,12 @@ class decoding:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and (translated := _decoding_error(self._path, error)) is not None:
+        if error is not None and (translated := self._translate(error)) is not None:
             raise translated from error
+
+    def _translate(self, error: BaseException) -> PaimonError | None:
+        """The error to raise in place of a decoder's; None to let that one pass."""
+        return _decoding_error(self._path, error)
 
 
 def _decoding_error(path: str, error: BaseException) -> PaimonError | None:

@@ -22,6 +22,7 @@ from paimon_py.codec.columns import (
     Mask,
     Slices,
     Words,
+    combine,
     distinct_integers,
     from_slices,
     nulls_or_none,
@@ -83,14 +84,8 @@ def parts_of(column: pa.Array | pa.ChunkedArray) -> list[KeyPart]:
 
 def combine_chunks(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The column as one array; concatenated strings get spare bytes."""
-    if isinstance(column, pa.Array):
-        return column
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    if not column.num_chunks:
-        return pa.nulls(0, column.type)
-    if not _is_text(column.type):
-        return pa.concat_arrays(column.chunks)
+    if isinstance(column, pa.Array) or column.num_chunks < 2 or not _is_text(column.type):
+        return combine(column)
     spare = from_slices(Slices(*_SPARE), pa.binary()).cast(column.type)
     return pa.concat_arrays([*column.chunks, spare]).slice(0, len(column))
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -123,24 +122,18 @@ class PackagedOpenFile:
             return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-class packaged:
+class packaged(decoding):
     """Convert what a package raises for damaged files to CorruptionError; panics of native code are among it."""
 
-    __slots__ = ("_path",)
+    __slots__ = ()
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None or isinstance(error, (PaimonError, MemoryError)):
-            return
+    def _translate(self, error: BaseException) -> PaimonError | None:
+        if isinstance(error, (PaimonError, MemoryError)):
+            return None
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
             text = str(error).partition("\n")[0] or type(error).__name__
-            raise CorruptionError(f"{self._path} is damaged: {text}", path=self._path) from error
+            return CorruptionError(f"{self._path} is damaged: {text}", path=self._path)
+        return None
 
 
 def load_package(module: str, name: str, path: str) -> Any:
