@@ -60,13 +60,13 @@ class BucketsPart:
         Raises: the first error of an earlier step that was sent here.
         """
         table = self._table._open_table
-        messages = iter(sent)
-        first = next(messages, None)
-        if first is None:
+        received = _take_number(sent)
+        if received is None:
             return
+        own, messages = received
         is_shared = bucket_mode(table.schema) is BucketMode.DYNAMIC
-        share = Share.of(table.schema, first[0], self.processes) if is_shared else None
-        for result, _ in _write_rows(table, share, chain([first], messages), lambda batch: (batch,)):
+        share = Share.of(table.schema, own, self.processes) if is_shared else None
+        for result, _ in _write_rows(table, share, messages, lambda batch: (batch,)):
             yield result
 
 
@@ -90,14 +90,14 @@ class AssignRowsPart:
             sent: everything that was sent to this process.
         Raises: StorageError, ResourceError, which another attempt may avoid; other errors are sent.
         """
-        messages = iter(sent)
-        first = next(messages, None)
-        if first is None:
+        received = _take_number(sent)
+        if received is None:
             return
-        own, passed = first[0], list[Sent]()
+        own, messages = received
+        passed: list[Sent] = []
         assigner: ShareAssigner | None = None
         try:
-            rows = _kinds_of_rows(chain([first], messages), passed)
+            rows = _kinds_of_rows(messages, passed)
             for (kind, _), batch in together(rows, self.processes):
                 if assigner is None:
                     assigner = ShareAssigner(self._table, self._routing, own, replaces=False)
@@ -137,6 +137,13 @@ class AssignedBucketsPart:
 
         for result, runs in _write_rows(self._table._open_table, cursor, sent, rows_by_bucket):
             yield bytes(AssignedResult(result=result, runs=runs))
+
+
+def _take_number(sent: Iterable[Message]) -> tuple[int, Iterator[Message]] | None:
+    """The number of this process, and everything that was sent to it; None if nothing was."""
+    messages = iter(sent)
+    first = next(messages, None)
+    return None if first is None else (first[0], chain([first], messages))
 
 
 def _write_rows(
