@@ -132,7 +132,7 @@ def _side_by_side(
 
 
 def _converted_column(field: pa.Field, column: pa.Array) -> pa.Array:
-    kind = _wider(field.type)
+    kind = wider_type(field.type)
     try:
         return column if kind == field.type else column.cast(kind)
     except pa.ArrowInvalid as error:
@@ -143,6 +143,11 @@ def _converted_column(field: pa.Field, column: pa.Array) -> pa.Array:
 def url_of(path: str) -> str:
     """A path of a store in the form used in metadata: a URL, with `file:` before the path of a local file."""
     return path if "://" in path else f"file:{path}"
+
+
+def path_of(url: str) -> str:
+    """A path of a store, from a URL in metadata, where `%` is a percent sign; the opposite of `url_of`."""
+    return url.removeprefix("file:")
 
 
 def find_sources(
@@ -238,31 +243,31 @@ def _parquet(source: BinaryIO) -> Content:
             only = f"column {column.path!r} contains nanoseconds as INT64, which Java does not read"
     typed = pa.schema([part for part in found.schema_arrow if not pa.types.is_null(part.type)])
     for at, part in enumerate(typed):
-        if (wider := _wider(part.type)) != part.type:
+        if (wider := wider_type(part.type)) != part.type:
             typed = typed.set(at, part.with_type(wider))
             only = f"column {part.name!r} is {part.type}, a type that Paimon does not have"
     return metadata.num_rows, _fields(typed), only
 
 
-def _wider(kind: pa.DataType) -> pa.DataType:
+def wider_type(kind: pa.DataType) -> pa.DataType:
     """A type in which types that Paimon lacks are the next wider ones."""
     if pa.types.is_struct(kind):
-        return pa.struct([each.with_type(_wider(each.type)) for each in kind])
+        return pa.struct([each.with_type(wider_type(each.type)) for each in kind])
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_wider(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(wider_type(kind.value_type)))
     if pa.types.is_large_list(kind):
-        return pa.large_list(kind.value_field.with_type(_wider(kind.value_type)))
+        return pa.large_list(kind.value_field.with_type(wider_type(kind.value_type)))
     if pa.types.is_fixed_size_list(kind):
-        return pa.list_(kind.value_field.with_type(_wider(kind.value_type)), kind.list_size)
+        return pa.list_(kind.value_field.with_type(wider_type(kind.value_type)), kind.list_size)
     if pa.types.is_map(kind):
-        return pa.map_(_wider(kind.key_type), kind.item_field.with_type(_wider(kind.item_type)))
+        return pa.map_(wider_type(kind.key_type), kind.item_field.with_type(wider_type(kind.item_type)))
     return _WIDER.get(kind, kind)
 
 
 def _others_of(source: BinaryIO) -> tuple[str, ...]:
     """The columns of a Parquet file with types that Paimon lacks."""
     source.seek(0)
-    return tuple(part.name for part in pq.ParquetFile(source).schema_arrow if _wider(part.type) != part.type)
+    return tuple(part.name for part in pq.ParquetFile(source).schema_arrow if wider_type(part.type) != part.type)
 
 
 def _check_row_groups(metadata: pq.FileMetaData, size_bytes: int) -> None:
