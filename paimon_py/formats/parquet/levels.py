@@ -134,7 +134,8 @@ def _are_plain(data: bytes, count: int, column: pq.ColumnSchema) -> bool:
     if column.physical_type == "BOOLEAN":
         return len(data) == (count + 7) // 8
     if column.physical_type != "BYTE_ARRAY":
-        return len(data) == count * _BYTES.get(column.physical_type, column.length)
+        width = int(_BYTES.get(column.physical_type, column.length))
+        return len(data) == count * width
     at = 0
     for _ in range(count):
         if at >= len(data):
