@@ -51,8 +51,8 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         is_changelog: whether files contain changes: they have other names, and keys may repeat.
         is_part: whether files contain only some columns of their rows, and other files the rest.
         apart: columns that are written to separate `.blob` files, with the target size `apart_target_bytes`.
-        vectors: the layout of the files with vectors beside each file.
-        is_vectors: whether files contain vectors beside another file.
+        vectors: the layout of the separate files with vectors.
+        is_vectors: whether files contain only vectors, of the rows of another file.
     """
 
     fields: tuple[Field, ...]
@@ -241,9 +241,9 @@ def changelog_layout(schema: TableSchema, *, level: int = 0) -> FileLayout:
 
 
 def write_again(schema: TableSchema, write: Callable[[TableSchema], T]) -> T:
-    """What `write` returns, which writes rows of the table once more and leaves no file behind if it fails.
+    """The result of `write`, which rewrites rows of the table and leaves no file behind if it fails.
 
-    It is called again with Parquet in the place of ORC if no ORC file holds a time of these rows.
+    If a time of these rows does not fit into an ORC file, `write` is called again with Parquet in place of ORC.
     """
     try:
         return write(schema)

@@ -138,7 +138,7 @@ class SplitParcel:
         ages = max(len(part.section.runs) for part in parts)
         try:
             found = list(merge([self._source(parts, age, key.name) for age in range(ages)], plan))
-        except CorruptionError:  # each by itself, which tells in which file
+        except CorruptionError:  # each file by itself: the error names the damaged one
             found = [batch for part in parts for batch in part.reader.living_of(part.section)]
         yield from found
 
