@@ -262,7 +262,7 @@ class ParquetOpenFile:
         from paimon_py.formats.parquet.levels import is_meant_required
 
         is_flat = isinstance(field.type, Atomic)
-        return not is_flat or is_meant_required(self._source, self._metadata.metadata or {}, stored, self._group_rows)
+        return not is_flat or is_meant_required(self._source, self._metadata, stored, self._group_rows)
 
     def _with_paths(self, column: _Column) -> _Column:
         """The column with the part of it to decode: of a ROW, only the requested fields."""
