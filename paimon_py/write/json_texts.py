@@ -135,14 +135,14 @@ def _value(text: bytes, kind: pa.DataType) -> bytes:
 
 
 def _entries(raw: bytes, kind: pa.DataType) -> bytes:
-    """The JSON of a value with its maps as arrays of entries; arrays of entries stay as they are."""
+    """The JSON of a value with its maps as arrays of entries; some may be such arrays already."""
     if raw == _NULL or not holds_map(kind):
         return raw
     if pa.types.is_list(kind):
         items = msgspec.json.decode(raw, type=list[msgspec.Raw])
         return b"[%s]" % b",".join(_entries(bytes(item), kind.value_type) for item in items)
     if raw.startswith(b"["):
-        return raw
+        return _entries(raw, pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
     found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     if pa.types.is_struct(kind):
         types = {each.name: each.type for each in kind}
