@@ -88,7 +88,7 @@ class ForeignTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForeignRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """How a table is imported; see `Catalog.import_delta`.
+    """The settings of the import of a table; see `Catalog.import_delta`.
 
     Attributes:
         copy: True: rows are copied; False: never; None: only if the files cannot be referenced.
