@@ -90,7 +90,7 @@ class DividedPlan(NamedTuple):
 
 
 def divided_plan(scan: Scan) -> DividedPlan | None:
-    """How the plan of a scan is divided; None if it is made as a whole.
+    """The division of a scan's plan; None if it is made as a whole.
 
     That is the plan of fewer manifests than the option `scan.plan.executor-manifests` says, or of a limit for which
     fewer of them are enough, of changes, of several branches, and of rows that wait for their bucket.
