@@ -236,6 +236,21 @@ def test_a_plan_that_ends_early_leaves_no_file(named, monkeypatch):
     assert spill.paths() == [] and odd.ran.count("share") == 16
 
 
+def test_a_limit_for_which_few_manifests_are_enough_is_planned_here(named):
+    """Six manifests of 5,000 files, each of one row; the last one has the DELETEs."""
+
+    def by_tasks(**asked):
+        odd = Odd()
+        table, _ = opened(named)
+        scan = table.scan(options={"scan.plan.executor-manifests": "3"}, **asked)
+        assert len(files(scan.iter_splits(executor=odd))) >= min(asked.get("limit", 25_000), 25_000)
+        return bool(odd.ran)
+
+    assert by_tasks() and by_tasks(limit=25_000) and by_tasks(limit=30_000)
+    assert by_tasks(limit=12, where=col("k") > 0)
+    assert not by_tasks(limit=12)
+
+
 def test_conditions_prune_before_entries_are_sent(named, monkeypatch):
     divided(monkeypatch, 4, entries=10_000)
     table, _ = opened(named)
