@@ -17,7 +17,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_scannable
 
 _OF_SCANS = frozenset(("scan", *INCREMENTAL, "incremental-between-scan-mode", "incremental-between-tag-to-snapshot"))
-"""What options of a single scan that choose a state or a span begin with; the others change the table's own."""
+"""Prefixes of those options of a single scan that choose a state or a span; the others override the table's own."""
 _OF_READS = frozenset(("scan.bucket", "scan.plan.executor-manifests"))
 """Options with such a name that do not choose a state."""
 
