@@ -38,32 +38,39 @@ def read_moving(
     Raises: as `read_split`, and StorageError if the local disk is full.
     """
     for runs in snapshots:
-        if not may_delete(runs):
+        if may_delete(runs):
+            yield from _ends_first(request, runs, read, place)
+        else:
             for run in runs:
                 yield from read(request, run)
-            continue
-        with DeferredRows(place, memory_limit(request.schema)) as held:
-            for run in runs:
-                for batch, ended in _marked(request, run, read):
-                    first, later = batch.filter(_mask(ended)), batch.filter(_mask(~ended))
-                    if first.num_rows:
-                        yield first
-                    if later.num_rows:
-                        held.add(later)
-            yield from held.rows()
 
 
-def _marked(request: Request, run: Split, read: ReadRun) -> Iterator[tuple[pa.RecordBatch, Mask]]:
+def _ends_first(
+    request: Request, runs: Sequence[Split], read: ReadRun, place: SpillPlace
+) -> Iterator[pa.RecordBatch]:
+    """The changes of one snapshot: first the rows of keys that end in their bucket."""
+    with DeferredRows(place, memory_limit(request.schema)) as held:
+        for run in runs:
+            for batch, ending in _with_ends(request, run, read):
+                first, later = batch.filter(_mask(ending)), batch.filter(_mask(~ending))
+                if first.num_rows:
+                    yield first
+                if later.num_rows:
+                    held.add(later)
+        yield from held.rows()
+
+
+def _with_ends(request: Request, run: Split, read: ReadRun) -> Iterator[tuple[pa.RecordBatch, Mask]]:
     """The rows of a bucket, each with whether its key ends in this bucket."""
-    ended = _ended(request, run, read) if may_delete([run]) else None
+    ends = _ends(request, run, read) if may_delete([run]) else None
     place = 0
     for batch in read(request, run):
         end = place + batch.num_rows
-        yield batch, np.zeros(batch.num_rows, np.bool_) if ended is None else ended[place:end]
+        yield batch, np.zeros(batch.num_rows, np.bool_) if ends is None else ends[place:end]
         place = end
 
 
-def _ended(request: Request, run: Split, read: ReadRun) -> Mask:
+def _ends(request: Request, run: Split, read: ReadRun) -> Mask:
     """A mask of the rows of a bucket whose key is deleted by its last row."""
     # Example: 1 +I, 1 -D, 2 -D, 2 +I, 3 -D → True, True, False, False, True.
     keys = request.schema.primary_keys
