@@ -90,7 +90,7 @@ class PartFile:
                 yield data
         if read != self.byte_count:
             raise StorageError(
-                f"{self.file.path} had {self.byte_count:,} bytes of manifests, now it has {read:,}: plan the scan again",
+                f"{self.file.path} had {self.byte_count:,} bytes of manifests, now {read:,}: plan the scan again",
                 path=self.file.path, operation="spill", transient=False,
             )  # fmt: skip
 
