@@ -405,7 +405,7 @@ def test_manifests_that_cancel_each_other_leave_none():
     made = manifests()
     entries = [added(number) for number in range(9)]
     files = [made.write_manifest(part, []) for part in (entries[:5], entries[5:], [deleted(one) for one in entries])]
-    settings = ManifestSettings(full_compaction_bytes=1, merge_min_count=2)
+    settings = ManifestSettings(full_compaction_bytes=1, merge_min_count=2, target_file_size_bytes=1)
     assert made.merge(files, [], settings) == ([], [])
     assert made.live(made.merge(files[:2], [], settings)[0]).entries() == entries
 

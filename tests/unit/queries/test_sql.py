@@ -324,3 +324,10 @@ def test_catalogs_of_other_kinds_answer_too(tmp_path):
     catalog.create_database("d")
     catalog.create_table("d.t", COLUMNS).write_arrow([{"id": 5}])
     assert catalog.sql("SELECT id FROM d.t").to_pylist() == [{"id": 5}]
+
+
+@pytest.mark.parametrize(("sample", "least"), [("", 500), (" TABLESAMPLE 50 PERCENT (bernoulli, 3)", 500), (" USING SAMPLE 40 ROWS", 40)])
+def test_a_limit_counts_rows_after_the_sample(tmp_path, sample, least):
+    made = new_catalog(str(tmp_path))
+    made.create_table("d.t", Schema({"id": "BIGINT"})).write_arrow(pa.table({"id": range(3000)}))
+    assert made.sql(f"SELECT id FROM d.t{sample} LIMIT 500").to_arrow().num_rows == least
