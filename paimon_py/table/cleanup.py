@@ -98,6 +98,7 @@ class TableCleaning(TableVerbs, ABC):
 
         Raises:
             UsageError: the table is a branch.
+            CommitConflictError: the table was rolled back in the meantime. Repeat the call.
             CommitError: the table could not be emptied; branches, tags and consumers are already deleted. Repeat the
                 call.
             StorageError, CorruptionError: the store failed during the call, or metadata is damaged; repeat the call.

@@ -127,6 +127,12 @@ def test_pairs_of_verbs_of_care_meet_at_some_calls(pytestconfig):
     assert everywhere(rng.sample(cases(), 60)) == 60
 
 
+def test_a_purge_neither_leaves_what_came_meanwhile_nor_takes_a_rolled_back_table_for_an_empty_one():
+    for at in range(5, 60, 4):
+        for second in ("create a branch", "roll back to a snapshot"):
+            play("purge", at, second)
+
+
 PARTS = 300
 
 

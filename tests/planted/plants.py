@@ -798,6 +798,24 @@ TWO_HISTORIES = (
         "regressions/test_numbers_of_two_histories.py",
     ),
     plant(
+        "levels that the options have given up are none",
+        "is_final = output == self.top_level or",
+        "is_final = output == settings.level_count - 1 or",
+        "unit/compaction/test_fewer_levels.py",
+    ),
+    plant(
+        "a key that moves is added before it is deleted",
+        "first, later = batch.filter(_mask(ending)), batch.filter(_mask(~ending))",
+        "first, later = batch.filter(_mask(~ending)), batch.filter(_mask(ending))",
+        "unit/scan/test_changes_of_moving_keys.py",
+    ),
+    plant(
+        "a branch descends from no tag whose snapshot had expired",
+        "older = [*(() if known is None else known.ancestors), *tagged]",
+        "older = [*(() if known is None else known.ancestors)]",
+        "unit/maintain/test_branches.py",
+    ),
+    plant(
         "states of one number are one state",
         "return start is not None and start.mark != last.mark",
         "return False",
