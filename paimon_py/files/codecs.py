@@ -6,8 +6,10 @@ import io
 
 import msgspec
 
+from paimon_py.codec.avro.container import codec_name
 from paimon_py.errors import UnsupportedError
 from paimon_py.files.layout import changelog_layout, file_layout
+from paimon_py.formats.base import WriteSettings
 from paimon_py.formats.registry import format_of
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -18,8 +20,14 @@ def check_codecs(schema: TableSchema) -> None:
 
     Raises:
         OptionError: the message names the codec, and the codecs of the format.
+        UnsupportedError: the same, for manifests in Avro.
     """
     options = Options(schema.options)
+    manifests = options.get_str("manifest.compression")
+    if options.get_enum("manifest.format") == "avro":
+        codec_name(manifests)
+    else:
+        format_of("orc").create(io.BytesIO(), (), WriteSettings(compression=manifests)).abort()
     levels = {0, *(int(text) for text in options.get_map("file.compression.per.level") if text.isdecimal())}
     for layout_of in (file_layout, changelog_layout):
         for level in sorted(levels):

@@ -668,6 +668,32 @@ STRANGERS = (
         "unit/write/test_exact_values.py",
     ),
     plant(
+        "an error of another job, or of the data, is taken for that of a task",
+        '        return error_from(base64.b64decode(ours.group(1)))\n',
+        '        return error_from(base64.b64decode(ours.group(1)))\n'
+        '    for found in re.finditer(r"\\(paimon-error \\S+ ([A-Za-z0-9+/=]+)\\)", text):\n'
+        '        return error_from(base64.b64decode(found.group(1)))\n',
+        "unit/test_errors_as_data.py",
+    ),
+    plant(
+        "all pipelines of Spark that name no user are one user",
+        "    if query is None:\n        raise UsageError(\n",
+        "    if not verb:\n        raise UsageError(\n",
+        "unit/test_spark_numbers.py",
+    ),
+    plant(
+        "a step of other events under the same number is a repeated one",
+        "StepNumber(identifier, str(survey.digest))",
+        "StepNumber(identifier, str(identifier))",
+        "unit/cdc/test_steps.py",
+    ),
+    plant(
+        "the size of lists without offsets is asked of Arrow",
+        "    if not len(array):\n        return 0\n    if isinstance(kind, pa.BaseExtensionType):\n",
+        "    if not len(array):\n        return int(array.nbytes)\n    if isinstance(kind, pa.BaseExtensionType):\n",
+        "unit/codec/test_row_size.py",
+    ),
+    plant(
         "events of another key are taken",
         "if set(change.keys) != self.keys:",
         "if not self.keys:",
