@@ -29,8 +29,8 @@ All options of Java Paimon's `CoreOptions` and `IcebergOptions` (2.0 and its mai
 names and with the defaults that Java has, and what paimon_py does with each; at the end, [those of paimon_py
 alone](#options-of-paimon_py-alone), which other engines ignore. Give options to
 `create_table(options=…)` and `SetOption`, or those of reads to one scan (`table.scan(options=…)`). A text that does
-not fit its option is refused with what is allowed; a misspelled name is refused with the right one. Names that nobody
-knows pass untouched, as in Java.
+not fit its option is refused with what is allowed; a misspelled name is refused with the right one. Unknown
+names pass untouched, as in Java.
 Options of [catalogs](#catalogs) are below, those of stores on [their page](stores.md).
 
 **What paimon_py does**
@@ -61,7 +61,7 @@ OF_REFUSED = {
     "blob.split": "splits by the size of BLOBs",
     "data-evolution.row-sidecar.": "row-oriented copies of files",
     "data-evolution.merge-into.": "MERGE INTO of Java's Spark",
-    "data-evolution.reassign.": "giving row ids anew",
+    "data-evolution.reassign.": "reassigning row ids",
     "global-index.": "global indexes",
     "scalar-index.": "global indexes",
     "vector-": "indexes of vectors",
@@ -91,7 +91,7 @@ OTHERWISE = {
     "postpone.batch-write-fixed-bucket.rescale-load-factor": _POSTPONED,
     "data-evolution.compaction.rewrite-row-ids": "no effect: deleted rows stay in files, so that ids stay",
     "data-evolution.row-id-conflict-rewrite.max-size": "no effect: operations that others overtake are evaluated again",
-    "variant.shredding.inferenceMode": "no effect: each file is inferred anew, as `per-file` says",
+    "variant.shredding.inferenceMode": "no effect: each file is inferred separately, as `per-file` says",
     "write-buffer-for-append": "no effect: rows of append tables go to their files as they come",
     "write-max-writers-to-spill": "no effect: rows of append tables go to their files as they come",
     "compaction.file-num-limit": "no effect: a plan looks at all small files",

@@ -176,7 +176,7 @@ def engines() -> str:
 
 
 def changelogs() -> str:
-    """What each producer tells of the same commits."""
+    """The changes that each producer reports for the same commits."""
     told = [
         ("none", "what was written", [("+I", "Bonn")]),
         ("input", "what came in, with its kind", [("+I", "Bonn")]),

@@ -91,7 +91,7 @@ class Catalog(
     def of(
         cls, metastore: Metastore, *, table_defaults: Mapping[str, str] | None = None, env: Env | None = None
     ) -> Catalog:
-        """The catalog of an open metastore."""
+        """The catalog of an open metastore. Raises: UsageError if it is not one."""
         if not hasattr(metastore, "create_table"):
             raise UsageError(f"Catalog.of takes an open metastore, not {metastore!r}; Catalog.open(path) opens one")
         made = cls.__new__(cls)

@@ -35,7 +35,10 @@ class LocalExecutor:
         self._pool = None if threads is None else Env(threads=threads).pool
 
     def run(self, job: Job[Any, Any], tasks: Iterable[NumberedTask[Any]]) -> Iterator[TaskResult[Any]]:
-        """See `Executor.run`. The first error of a task ends the run."""
+        """See `Executor.run`.
+
+        Raises: TaskFailed with the first error of a task.
+        """
         if job.kind.budget is None:
             yield from map(job.carry_out, tasks)
             return

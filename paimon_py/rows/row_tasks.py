@@ -97,10 +97,10 @@ def evaluation_of(table: OpenTable, snapshot: Snapshot | None, parts: Iterable[R
     def undo() -> None:
         discard(table, changes)
 
-    def anew(*_: object) -> None:
+    def start_over(*_: object) -> None:
         undo()
 
-    return RowOutput(changes, counts, undo, anew)
+    return RowOutput(changes, counts, undo, start_over)
 
 
 def groups_of(schema: TableSchema, splits: Sequence[Split]) -> list[list[Split]]:

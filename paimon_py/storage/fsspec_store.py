@@ -20,14 +20,14 @@ import fsspec
 import fsspec.asyn
 
 from paimon_py.env import Ids, SystemIds
-from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError, UsageError
+from paimon_py.errors import StorageUnknownError, UnsupportedError, UsageError
 from paimon_py.spec.redact import shown_url, without_user
 from paimon_py.storage import azure_session
 from paimon_py.storage.cloud_options import fsspec_arguments, harmless_arguments
 from paimon_py.storage.exclusive_create import KNOWN, LOCK_HINT, is_known, require_exclusive_create
 from paimon_py.storage.fsspec_failures import Failures, hide_causes, http_status
 from paimon_py.storage.fsspec_pages import REQUESTS, page_from
-from paimon_py.storage.store import FileMissingError, FileStatus, ListFrom, join
+from paimon_py.storage.store import FileMissingError, FileStatus, ListFrom, has_contents, join
 
 ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _EXTRAS = {"s3": "s3", "gs": "gcs", "abfs": "azure", "abfss": "azure", "az": "azure"}
@@ -110,7 +110,7 @@ class FsspecStore:
             self._require(within)
         if self._create(path, data):
             return True
-        if self._has_contents(path, data):
+        if has_contents(self, path, data):
             # aiohttp repeats a PUT whose connection broke, independently of the retry settings of the SDKs.
             raise StorageUnknownError(
                 f"{path} exists with exactly these bytes: created by this call or by an identical one",
@@ -232,17 +232,6 @@ class FsspecStore:
                 return False
             raise self._failures.error("put_new", path, error, ambiguous=True) from self._failures.public_cause(error)
         return True
-
-    def _has_contents(self, path: str, data: bytes) -> bool:
-        """Whether a file has exactly these bytes."""
-        try:
-            return self.get(path) == data
-        except FileMissingError:
-            return False
-        except StorageError as error:
-            raise StorageUnknownError(
-                f"{path} exists and could not be read back: {error}", path=path, operation="put_new"
-            ) from error
 
     def _require_exclusive_create(self, directory: str) -> None:
         """Refuse stores that cannot create files exclusively, even if they claim to.

@@ -27,7 +27,7 @@ from paimon_py.errors import (
 )
 from paimon_py.storage.hdfs_options import CONF_DIR_ARGUMENT, harmless_config, hdfs_arguments, hdfs_config
 from paimon_py.storage.range_reader import RangeReader
-from paimon_py.storage.store import FileMissingError, FileStatus, FileTakenError, join
+from paimon_py.storage.store import FileMissingError, FileStatus, FileTakenError, has_contents, join
 
 _BUFFER_BYTES = 1 << 20
 _DIRECTORY_MODE = 0o755
@@ -219,7 +219,7 @@ class HdfsStore:
             raise _failure("put_new", path, error, ambiguous=True) from error
         else:
             return True
-        if self._has_contents(path, data):
+        if has_contents(self, path, data):
             raise StorageUnknownError(
                 f"{path} exists with exactly these bytes: created by this call or by an identical one",
                 path=path,
@@ -228,17 +228,6 @@ class HdfsStore:
         if isinstance(refused, FileExistsError):
             return False
         raise _missing_error(within or path.rpartition("/")[0]) from refused
-
-    def _has_contents(self, path: str, data: bytes) -> bool:
-        """Whether a file has exactly these bytes."""
-        try:
-            return self.get(path) == data
-        except FileMissingError:
-            return False
-        except StorageError as error:
-            raise StorageUnknownError(
-                f"{path} exists and could not be read back: {error}", path=path, operation="put_new"
-            ) from error
 
     def _delete_quietly(self, path: str) -> None:
         """Remove a temporary file; one that remains is a harmless orphan."""

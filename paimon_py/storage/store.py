@@ -25,7 +25,7 @@ from typing import BinaryIO, Protocol, runtime_checkable
 
 import msgspec
 
-from paimon_py.errors import StorageError
+from paimon_py.errors import StorageError, StorageUnknownError
 
 ReadRange = Callable[[str, int, int], bytes]
 """Reads the bytes of the file at a path, from one position up to another."""
@@ -199,6 +199,21 @@ def new_file(store: Create, path: str, *, within: str | None = None) -> Iterator
         with suppress(StorageError):
             store.delete(path)
         raise
+
+
+def has_contents(store: Get, path: str, data: bytes) -> bool:
+    """Whether a file that exists has exactly these bytes, as after a `put_new` of this process whose answer was lost.
+
+    Raises: StorageUnknownError if it cannot be read.
+    """
+    try:
+        return store.get(path) == data
+    except FileMissingError:
+        return False
+    except StorageError as error:
+        raise StorageUnknownError(
+            f"{path} exists and could not be read back: {error}", path=path, operation="put_new"
+        ) from error
 
 
 def join(*parts: str) -> str:

@@ -138,7 +138,10 @@ class MetadataScan(SplitRows[MetadataSplit]):
         return iter(self.splits())
 
     def read(self, split: MetadataSplit | bytes) -> pa.RecordBatchReader:
-        """The rows of a split of this scan, also one that came from another process (as a value or its bytes)."""
+        """The rows of a split of this scan, also one that came from another process (as a value or its bytes).
+
+        Raises: UsageError for a split of another system table.
+        """
         value = split if isinstance(split, MetadataSplit) else MetadataSplit.from_bytes(split)
         if value.table != self._made.name:
             raise UsageError(f"the split belongs to ${value.table}, this scan to ${self._made.name}")

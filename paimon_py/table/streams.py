@@ -123,6 +123,8 @@ class TableStreams(TableVerbs):
             older_than: the minimum idle time; None: the option 'consumer.expiration-time', which may be unset.
 
         Returns: the names of the deleted consumers; none if the store does not report modification times.
+
+        Raises: UsageError if `older_than` is not an age.
         """
         from paimon_py.maintain.cleanup.expire_consumers import expire_consumers
 
