@@ -487,7 +487,7 @@ def test_the_module_runs_and_says_what_to_install_where_click_is_missing(place):
     without = "import sys; sys.modules['click'] = None; from paimon_py.__main__ import main; sys.exit(main([]))"
     done = process(["-c", without])
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "error: the command line needs click, which is not installed: pip install 'paimon_py[cli]'\n"
+    assert done.stderr == "error: the command line needs click, which is not installed: pip install 'paimon-py[cli]'\n"
 
 
 def test_every_command_shows_examples_that_it_understands(run):
