@@ -107,6 +107,11 @@ def test_every_command_and_option_exists():
         ("table.write_arrow(table.scan().to_reader(), overwrite={})", "table.write_arrow(table.scan().to_reader(), overwrite={})"),
         ("compact(full=True", "compact(full=True"),
         ("file.format=row of c(1)", "file.format=row of c(1)"),
+        ('col("k") is BIGINT, not "a"', 'k is BIGINT, not "a"'),
+        ('col("pos", "x") == NULL; write col("pos", "x").is_null()', "pos.x == NULL; write pos.x IS NULL"),
+        ('(col("ts") + INTERVAL \'1 day\') is always NULL', "(ts + INTERVAL '1 day') is always NULL"),
+        ('to DATE only; a function casts: lambda rows: rows[\'a\']; catalog.sql("SELECT …") has',
+         'to DATE only; paimon-py sql WAREHOUSE "SELECT …" has'),
         ("a mode='delta'; copy=True does", "a --mode delta; --copy does"),
     ],
 )  # fmt: skip
