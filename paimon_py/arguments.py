@@ -31,7 +31,7 @@ class NameList(Protocol):
     """Names in order: a list or tuple of strings. A single string is not accepted, at run time or by type checkers."""
 
     def __contains__(self, value: object, /) -> bool:
-        """Whether a name is included; tells type checkers that a plain string is not a list of names."""
+        """Whether a name is included; type checkers know by it that a plain string is not a list of names."""
 
     def __iter__(self) -> Iterator[str]:
         """The names."""

@@ -226,7 +226,7 @@ class CorruptionError(PaimonError):
 
 
 class ResourceError(PaimonError):
-    """Memory or threads ran out; nothing is wrong with the file. Read less at once, or free some."""
+    """Memory or threads ran out; nothing is wrong with the file. Read less at a time, or free some."""
 
     kind = "resources"
 

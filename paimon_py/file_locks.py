@@ -20,7 +20,7 @@ _FILE = "in-use"
 
 
 class FileLock(Protocol):
-    """How a system locks an open file for one process; raises OSError if another process has it."""
+    """A function that locks an open file for one process; raises OSError if another process has it."""
 
     def __call__(self, descriptor: int) -> None: ...
 

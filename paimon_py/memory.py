@@ -18,7 +18,7 @@ _ROOT = "/sys/fs/cgroup"
 _NONE = 1 << 50
 """Version 1 says no limit by a number near 2^63."""
 _BASE = 96 << 20
-"""What the interpreter and the imported libraries take."""
+"""The memory of the interpreter and the imported libraries."""
 _OF_A_THREAD = 128 << 20
 
 

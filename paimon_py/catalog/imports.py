@@ -58,7 +58,7 @@ class CatalogImports(CatalogVerbs):
             options: settings of the source's store, in addition to those of the catalog.
             progress: called with the number of files imported, the total, and "files".
 
-        Cost: a list for each directory, the footer of each file, and its INT96 columns, of which footers say nothing; a
+        Cost: a list for each directory, the footer of each file, and its INT96 columns, which no footer describes; a
             copy reads all rows, in the memory of a writer.
         Raises:
             CorruptionError: a copy met rows that cannot be read; it names the file and the column.

@@ -32,7 +32,7 @@ from paimon_py.cdc.opening import (
 from paimon_py.spec.types import BYTES, STRING, Atomic, Root
 
 UNAVAILABLE = "__debezium_unavailable_value"
-"""What Debezium writes for a large value that the source did not log."""
+"""The placeholder of Debezium for a large value that the source did not log."""
 _UNAVAILABLE_FORMS = frozenset((UNAVAILABLE, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="))
 
 KeyOf = tuple[dict[str, Any], tuple[SourceColumn, ...]]

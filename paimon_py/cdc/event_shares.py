@@ -38,7 +38,7 @@ _RUN_EVENTS = 5_000
 _RUN_BYTES = 8 << 20
 
 Place = tuple[bool, str, bool, int, int]
-"""Where an event is in its source: its topic, partition and offset, each missing one behind all others."""
+"""The position of an event in its source: its topic, partition and offset, each missing one behind all others."""
 
 
 @runtime_checkable

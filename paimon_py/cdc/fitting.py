@@ -50,7 +50,7 @@ class Fitting(msgspec.Struct, frozen=True):
         if set(change.keys) != self.keys:
             said = f"has the key {sorted(change.keys)}" if change.keys else "has no key"
             return (
-                f"the event {said} and the table {sorted(self.keys)}: rows that the source tells apart could become"
+                f"the event {said} and the table {sorted(self.keys)}: rows that differ in the source could become"
                 f" one. If the table's key is right, pass it as Routes(keys={{{change.table!r}: (…)}}); else copy"
                 " the table into one with the key of the source"
             )

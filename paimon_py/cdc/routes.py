@@ -29,7 +29,7 @@ METADATA: Mapping[str, tuple[DataType, str]] = {
 
 
 class Routes(msgspec.Struct, frozen=True):
-    """How source tables map to tables of a catalog.
+    """A mapping of source tables to tables of a catalog.
 
     Attributes:
         including, excluding: patterns for full source table names, as in Java; excluding takes precedence.

@@ -29,7 +29,7 @@ class ChangedRows(NamedTuple):
     Attributes:
         data: the rows, in the order of the changes.
         bad: reasons by the number of a change, which brings no row then.
-        by_key: which rows of `data` bring too little beside their key: `fill_deletes` says what stands for them.
+        by_key: rows of `data` with too few values besides their key; `fill_deletes` replaces them.
     """
 
     data: pa.Table

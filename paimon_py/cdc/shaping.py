@@ -1,4 +1,4 @@
-"""How routes transform a change: columns dropped, mapped, computed, and columns that describe the event. Pure.
+"""Transforms changes by their routes: columns dropped, mapped, computed, and columns that describe the event. Pure.
 
 Source: Java `AbstractRecordParser` (`evalComputedColumns`, `evalMetadataColumns`), `CdcMetadataProcessor`.
 """

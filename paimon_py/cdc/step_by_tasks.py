@@ -108,7 +108,8 @@ def writers_for(schema: TableSchema, tasks: int) -> int:
     """The number of tasks, at most `tasks`, among which the rows of a table are divided by bucket.
 
     Keys of dynamic buckets are divided by hash: after steps of other sizes several tasks write the same bucket, and
-    cannot compact it together. One task writes where rows are not seen, or not told, until they are compacted.
+    cannot compact it together. One task writes everything if rows are not
+    visible, or not in the changelog, until they are compacted.
     """
     if bucket_mode(schema) is BucketMode.DYNAMIC and waits_for_writers(schema):
         return 1

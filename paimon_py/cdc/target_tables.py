@@ -109,7 +109,7 @@ class TargetTables:
             if whole.scan(columns=[name], where=outside, limit=1).to_arrow().num_rows:
                 raise UsageError(
                     f"column {name!r} holds years before {_NANOS_FROM.year} or after {_NANOS_TO.year}, which a"
-                    " TIMESTAMP(9) does not hold: nanoseconds cannot be kept beside them"
+                    " TIMESTAMP(9) does not hold: nanoseconds cannot be kept together with them"
                 )
         table.alter(*asked)
         return self._catalog.table(full), len(asked)

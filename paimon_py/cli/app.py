@@ -52,7 +52,7 @@ _OTHER_WORDS = {
     **dict.fromkeys(("maintain", "serve", "run"), "care"),
     **dict.fromkeys(("delete", "remove", "rm"), "drop"),
 }
-"""What users of other tools write, and the commands that do it."""
+"""Names from other tools, and the commands that correspond to them."""
 
 
 class _Commands(click.Group):

@@ -194,7 +194,7 @@ def _parse_call(text: str, begin: int) -> _Call | None:
 
 
 def _ends(text: str, begin: int) -> Iterator[int]:
-    """Where the arguments of a call end: its commas, and its closing parenthesis."""
+    """The positions at which the arguments of a call end: its commas, and its closing parenthesis."""
     depth, quote = 0, ""
     for at in range(begin, len(text)):
         char = text[at]

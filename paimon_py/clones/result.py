@@ -6,7 +6,7 @@ import msgspec
 
 
 class CloneResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What `Catalog.clone_table` copied, or would copy in a dry run.
+    """The result of `Catalog.clone_table`, or of its dry run.
 
     Attributes:
         table: name of the new table.

@@ -2,7 +2,7 @@
 
 The file `clone/plan.json` is created first, so that one call at a time fills the directory. A call with the same
 contents takes over a clone that was interrupted. Data files, manifests, tags and snapshots come next. The schemas make
-the directory a table, and come last, all at once where the store can rename a directory. Other stores get them one by
+the directory a table, and come last, all together where the store can rename a directory. Other stores get them one by
 one, the newest first: a reader in between may lack the schema of an older file, and fails.
 
 A call that failed deletes its files only if no other call publishes them: it creates `clone/discarded`, and then reads

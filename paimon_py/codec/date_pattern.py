@@ -27,7 +27,7 @@ _WIDEST = 19
 _LETTERS = {"y": 4, "u": 4, "M": 2, "d": 2, "H": 2, "m": 2, "s": 2, "S": 9}
 """The supported letters, and the maximum number of each."""
 _OF_JAVA = frozenset("GQqYwWEecFaAnNBVvzOXxZpgLhkKD[]")
-"""What only Java supports: names, eras, quarters, weeks, half days, days of the year, zones, optional parts."""
+"""Letters that only Java supports: names, eras, quarters, weeks, half days, days of the year, zones, optional parts."""
 _TOKENS = re.compile(r"'(?P<quoted>(?:[^']|'')*)'|(?P<field>([A-Za-z])\3*)|(?P<other>.)", re.S)
 _DIGITS = frozenset("0123456789")
 
@@ -75,7 +75,7 @@ _Part = Union[str, _Number]
 
 
 class DatePattern(msgspec.Struct, frozen=True):
-    """Patterns for dates and times, of which the first one that matches counts. `lenient`: values carry over."""
+    """Patterns for dates and times; the first match counts. `lenient`: values carry over."""
 
     alternatives: tuple[tuple[_Part, ...], ...]
     lenient: bool = False

@@ -1,7 +1,7 @@
 """Deletion vectors: which rows of one data file are dead, in memory and as blocks of an index file.
 
 A block is a size, a magic number, Roaring bitmaps and a checksum. Two kinds exist: one bitmap of 32-bit positions, and
-a list of such bitmaps, one per upper half of a 64-bit position; the magic number tells them apart.
+a list of such bitmaps, one per upper half of a 64-bit position; the magic number distinguishes them.
 
 Source: format.md §10.2; Java `BitmapDeletionVector`, `Bitmap64DeletionVector`, `OptimizedRoaringBitmap64`.
 """

@@ -19,7 +19,7 @@ from paimon_py.spec.schema import TableSchema
 
 
 class PartitionTime(msgspec.Struct, frozen=True):
-    """How to extract the time of a partition from its values.
+    """Extracts the time of a partition from its values.
 
     Attributes:
         keys: the partition keys.

@@ -37,7 +37,7 @@ def pieces_of(batch: pa.RecordBatch, limit_bytes: int) -> Iterator[pa.RecordBatc
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Whether Arrow can tell the size of arrays of this type."""
+    """Whether Arrow can compute the size of arrays of this type."""
     return bool(
         pa.types.is_primitive(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_decimal(kind)
     )

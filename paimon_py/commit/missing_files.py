@@ -54,7 +54,7 @@ def check_origin(table: OpenTable, changes: Changes) -> None:
 def missing_file(files: OpenTable, changes: Changes) -> str | None:
     """The path of a new file that does not exist or has another size than written; None if all are complete.
 
-    Cost: one stat for each new file, each file beside it and each new index file. On distant stores, several requests
+    Cost: one stat for each new file, each extra file and each new index file. On distant stores, several requests
         run in parallel, and many files are looked for in listings instead (`listed_files.py`).
     """
     expected: Iterable[ExpectedFile] = _expected_files(files, changes)

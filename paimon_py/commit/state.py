@@ -101,7 +101,7 @@ class State:
     def returning(self, part: SnapshotDelta) -> ManifestEntry | None:
         """An entry to add that was added and deleted before, as far as manifests show; None if there is none.
 
-        Entries are identified by name, level and the files beside the data file, and readers fold them in any order: an
+        Entries are identified by name, level and extra files of the data file, and readers fold them in any order: an
         entry that returned would count as deleted. Only files that the part also deletes can return.
         """
         moved = {entry.file.name for entry in part.deletes}

@@ -249,9 +249,9 @@ def _check_file(file: DataFile, *, ranged: bool, parts: frozenset[tuple[str, ...
 
 
 def _check_beside(file: DataFile) -> None:
-    """Check the files beside a data file, and the index in its entry."""
+    """Check the extra files of a data file, and the index in its entry."""
     for name in file.extra_files:
-        _require(check_file_name(name).startswith(file.name), "file {} is beside {}", name, file.name)
+        _require(check_file_name(name).startswith(file.name), "file {} is not an extra file of {}", name, file.name)
     if file.embedded_index is not None:
         decode_indexes(file.embedded_index, f"the index of {file.name}")
 

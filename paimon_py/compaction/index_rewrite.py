@@ -37,7 +37,7 @@ from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import new_file
 
 ROUNDS = 20
-"""How often the files are listed again because they have expired."""
+"""The number of times that expired files are listed again."""
 
 
 def rewrite_indexes(table: OpenTable, chosen: PartitionChoice | None) -> CommitResult:

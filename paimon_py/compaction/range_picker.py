@@ -38,7 +38,7 @@ def range_bins(files: Sequence[DataFile], settings: AppendSettings, *, full: boo
     joins any group of more than one file.
 
     Ranges are joined only if their files with vectors contain the same columns of the same schema: Java 2.0 cannot read
-    joined rows of which only some have such a file. Ranges that have a vector both in such a file and among the other
+    joined rows if only some have such a file. Ranges that have a vector both in such a file and among the other
     columns stay as they are.
 
     Raises: CorruptionError for ranges of rows that overlap without being the same.

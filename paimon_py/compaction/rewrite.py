@@ -37,7 +37,7 @@ of the file), in batches of at most the given number of rows."""
 
 
 class Merging(msgspec.Struct, frozen=True, kw_only=True):
-    """How rows of one bucket become the rows of a compacted file.
+    """The rules by which rows of one bucket become the rows of a compacted file.
 
     `fields`: all columns of the table. `read`: reads a file. `drop_deletes`: rows of kind −U and −D are dropped.
     `emitter`: writes the changelog, if there is one. `window`: the rows that are merged at once.

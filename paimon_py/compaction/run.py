@@ -98,7 +98,7 @@ Compacted = tuple[tuple[DataFile, ...], tuple[DataFile, ...]]
 
 
 class _Result(NamedTuple):
-    """What a task did: the files that it replaces, the new ones, those of the changelog, and deletion vectors."""
+    """The result of a task: the files that it replaces, the new ones, those of the changelog, and deletion vectors."""
 
     before: tuple[DataFile, ...]
     after: tuple[DataFile, ...]

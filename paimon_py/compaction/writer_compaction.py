@@ -45,17 +45,17 @@ class WriterCompaction:
         *,
         total_buckets: int,
         replaces: bool = False,
-        tells: bool = True,
+        writes_changelog: bool = True,
     ) -> None:
         """`live`: the files the writer started from. A writer that `replaces` the table's content compacts only its
-        own files. `tells`: compactions write the changelog of the table's options."""
+        own files. `writes_changelog`: compactions write the changelog of the table's options."""
         self._root = table.root
         self._schema = table.schema
         self._files = table
         self._rules = Rules.of(table.schema)
         self._total_buckets = total_buckets
         self._replaces = replaces
-        self._emits_changelog = tells
+        self._emits_changelog = writes_changelog
         self._base: _Base | None = _Base(table, live)
         self._began = Base(0)
         self._levels: dict[Bucket, BucketLevels] = {}

@@ -40,8 +40,8 @@ Message = tuple[int, bytes, bytes]
 """The number of the process to which it was sent, the kind, and the bytes."""
 
 
-class BucketsPart:
-    """Runs step 3 in another process: writes changed rows, and then new ones. Can be pickled.
+class _WritingPart:
+    """Writes rows in another process.
 
     Args:
         part: the merge.
@@ -51,6 +51,10 @@ class BucketsPart:
     def __init__(self, part: MergePart, processes: int) -> None:
         self.processes = processes
         self._table = part.table
+
+
+class BucketsPart(_WritingPart):
+    """Runs step 3 in another process: writes changed rows, and then new ones. Can be pickled."""
 
     def __call__(self, sent: Iterable[Message]) -> Iterator[bytes]:
         """Write rows; returns the results of all steps.
@@ -110,17 +114,8 @@ class AssignRowsPart:
             yield Sent(own, FAILED, error_bytes(error))
 
 
-class AssignedBucketsPart:
-    """Runs step 4 in another process: writes changed rows, and then new ones, into assigned buckets. Can be pickled.
-
-    Args:
-        part: the merge.
-        processes: the number of processes in each step.
-    """
-
-    def __init__(self, part: MergePart, processes: int) -> None:
-        self.processes = processes
-        self._table = part.table
+class AssignedBucketsPart(_WritingPart):
+    """Runs step 4 in another process: writes changed rows, and then new ones, into assigned buckets. Can be pickled."""
 
     def __call__(self, sent: Iterable[Message]) -> Iterator[bytes]:
         """Write rows; returns the results of all steps, for `assigned_rows`.

@@ -33,7 +33,7 @@ class DistributedPlan:
 
     @classmethod
     def of(cls, scan: Scan) -> DistributedPlan | None:
-        """How processes plan a scan; None if this process has to plan it, by `scan.iter_splits()`.
+        """The plan of a scan by processes; None if this process has to plan it, by `scan.iter_splits()`.
 
         That is the plan of fewer manifests than the option `scan.plan.executor-manifests` says, of changes, of several
         branches, and of rows that wait for their bucket.

@@ -21,7 +21,7 @@ Named = tuple[str, DataType]
 
 
 class SchemaMerging(msgspec.Struct, frozen=True):
-    """How the types of existing columns may change: not at all; to wider ones; or to any that values can be cast to."""
+    """The changes allowed to types of existing columns: none; to wider types; or to any that values can be cast to."""
 
     widens: bool = False
     casts: bool = False

@@ -1,4 +1,4 @@
-"""What the processes of one step send to those of the next one: bytes, and what they are."""
+"""Values that the processes of one step send to those of the next one: bytes, and what they are."""
 
 from __future__ import annotations
 

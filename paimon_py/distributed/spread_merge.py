@@ -126,8 +126,8 @@ class ChangePart:
             held.close()
 
 
-class InsertPart:
-    """Runs step 2 in another process. Can be pickled.
+class _InsertingPart:
+    """Inserts source rows in another process.
 
     Args:
         part: the merge.
@@ -137,6 +137,10 @@ class InsertPart:
     def __init__(self, part: MergePart, processes: int) -> None:
         self.part = part
         self.shares = Shares(part, processes)
+
+
+class InsertPart(_InsertingPart):
+    """Runs step 2 in another process. Can be pickled."""
 
     def __call__(self, sent: Iterator[tuple[int, bytes, bytes]]) -> Iterator[bytes]:
         """Insert the source rows of a share that no process has; returns the results of step 1, and its own.
@@ -160,17 +164,8 @@ class InsertPart:
             yield _result_bytes(own)
 
 
-class NewRowsPart:
-    """Runs step 2 in another process, where a third step writes. Can be pickled.
-
-    Args:
-        part: the merge.
-        processes: the number of processes in each step.
-    """
-
-    def __init__(self, part: MergePart, processes: int) -> None:
-        self.part = part
-        self.shares = Shares(part, processes)
+class NewRowsPart(_InsertingPart):
+    """Runs step 2 in another process, where a third step writes. Can be pickled."""
 
     def __call__(self, sent: Iterator[tuple[int, bytes, bytes]]) -> Iterator[Sent]:
         """Find the source rows of a share that no process has; sends them, and what else belongs to step 3.

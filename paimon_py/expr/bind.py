@@ -179,7 +179,7 @@ class _Binder:
         if not isinstance(type_, VariantParts) and not (isinstance(type_, Atomic) and type_.root is Root.VARIANT):
             raise UsageError(f"{ref}: only VARIANT columns have parts")
         if not self._takes_parts:
-            feature = "parts of variants beside scans"
+            feature = "parts of variants outside scans"
             raise UnsupportedError(
                 f"{ref}: parts of variants are for scans, changes, streams, and for delete, update and merge",
                 feature=feature,

@@ -53,7 +53,7 @@ class Surroundings(Protocol):
     """The columns and conditions available to a calculation."""
 
     def reader(self, ref: Ref) -> tuple[Callable[[Columns], pa.Array], str, pa.DataType]:
-        """How to take a column, or something inside the column, from a batch; the column's name; the type."""
+        """A function that takes a column, or something inside it, from a batch; the column's name; the type."""
 
     def mask(self, condition: Predicate) -> tuple[frozenset[str], Callable[[Columns], pa.Array]]:
         """The columns of a condition, and a function that returns the rows for which the condition is true."""
@@ -424,7 +424,7 @@ def _greatest(given: Sequence[pa.Array]) -> pa.Array:
 
 
 def _equal(one: pa.Array, other: pa.Array) -> pa.Array:
-    """Where two values are equal and not NULL; NaN is equal to itself, as in Java and Spark."""
+    """A mask of rows with equal values that are not NULL; NaN is equal to itself, as in Java and Spark."""
     found = pc.equal(one, other)
     if pa.types.is_floating(one.type):
         found = pc.or_(found, pc.and_(pc.is_nan(one), pc.is_nan(other)))

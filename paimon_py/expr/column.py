@@ -226,7 +226,7 @@ class Column(Calculable):
             Raises: UsageError for an invalid path, SchemaError for an invalid type.
         """
         if self._ref.part is not None:
-            raise UsageError(f"{self!r} is already a part: write the whole path at once")
+            raise UsageError(f"{self!r} is already a part: write the whole path in one string")
         return VariantColumn(msgspec.structs.replace(self._ref, part=part_of(path, parse_type(type), or_null)))
 
     def __repr__(self) -> str:

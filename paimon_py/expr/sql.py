@@ -14,8 +14,8 @@ Grammar in addition to that of values, keywords in any case:
             | value [NOT] ( LIKE | ILIKE ) text [ ESCAPE text ]
             | ( STARTS_WITH | ENDS_WITH | CONTAINS ) "(" value "," text ")" | ISNAN "(" value ")"
 
-A value alone is a condition if it is BOOLEAN. NaN and Infinity are numbers beside a FLOAT or DOUBLE value if no column
-has that name; `'NaN'` always is.
+A value alone is a condition if it is BOOLEAN. NaN and Infinity are numbers where they are compared with a FLOAT or
+DOUBLE value and no column has that name; `'NaN'` always is.
 """
 
 from __future__ import annotations

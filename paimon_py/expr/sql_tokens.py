@@ -26,7 +26,7 @@ _MEANT = {
     "&": "; write AND", "|": "; write OR, or || between strings", "!": "; write NOT", ";": "; leave it out",
     "~": "; write LIKE 'a%'", ":": "; values keep their types", "[": "; names are quoted as `a b`",
 }  # fmt: skip
-"""What to write for signs of other languages."""
+"""Replacements for signs of other languages."""
 _BLANK = re.compile(r"\s*")
 _CONTEXT = 60
 

@@ -54,7 +54,7 @@ class _Bound:
         self._mask = mask
 
     def reader(self, ref: Ref) -> tuple[Callable[[Columns], pa.Array], str, pa.DataType]:
-        """How to take a column from a batch; its name; the type."""
+        """A function that takes a column from a batch; its name; the type."""
         type_ = column_type(ref)
 
         def read(columns: Columns) -> pa.Array:

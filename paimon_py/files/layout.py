@@ -36,6 +36,9 @@ _KEYED_TARGET_BYTES = 128 << 20
 _ANY_ROWS = (1 << 63) - 1
 _BY_LEVEL = "file.format.per.level"
 _FORMAT = "file.format"
+_FORMATS = (_FORMAT, "changelog-file.format", VECTOR_FORMAT)
+_COMPRESSION_BY_LEVEL = "file.compression.per.level"
+_COMPRESSIONS = ("file.compression", "changelog-file.compression")
 
 
 class FileLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -51,8 +54,8 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         is_changelog: whether files contain changes: they have other names, and keys may repeat.
         is_part: whether files contain only some columns of their rows, and other files the rest.
         apart: columns that are written to separate `.blob` files, with the target size `apart_target_bytes`.
-        vectors: the layout of the files with vectors beside each file.
-        is_vectors: whether files contain vectors beside another file.
+        vectors: the layout of the separate files with vectors.
+        is_vectors: whether files contain only vectors, of the rows of another file.
     """
 
     fields: tuple[Field, ...]
@@ -161,7 +164,7 @@ def file_layout(
 
 def _write_settings(options: Options, raw: Mapping[str, str], level: int) -> WriteSettings:
     """The settings of a format for files at one level. `raw`: the table's options; a format reads its own ones."""
-    compressions = options.get_map("file.compression.per.level")
+    compressions = options.get_map(_COMPRESSION_BY_LEVEL)
     return WriteSettings(
         compression=compressions.get(str(level), options.get_str("file.compression")),
         zstd_level=options.get_int("file.compression.zstd-level"),
@@ -241,9 +244,9 @@ def changelog_layout(schema: TableSchema, *, level: int = 0) -> FileLayout:
 
 
 def write_again(schema: TableSchema, write: Callable[[TableSchema], T]) -> T:
-    """What `write` returns, which writes rows of the table once more and leaves no file behind if it fails.
+    """The result of `write`, which rewrites rows of the table and leaves no file behind if it fails.
 
-    It is called again with Parquet in the place of ORC if no ORC file holds a time of these rows.
+    If a time of these rows does not fit into an ORC file, `write` is called again with Parquet in place of ORC.
     """
     try:
         return write(schema)
@@ -254,17 +257,16 @@ def write_again(schema: TableSchema, write: Callable[[TableSchema], T]) -> T:
 
 
 def _parquet_for_orc(schema: TableSchema) -> TableSchema:
-    """The schema with Parquet wherever its options set the format ORC."""
+    """The schema with Parquet wherever its options set the format ORC, and with gzip for zlib, its name in Parquet."""
     options = dict(schema.options)
-    for name in (_FORMAT, "changelog-file.format", VECTOR_FORMAT):
-        if options.get(name, "").lower() == "orc":
-            options[name] = "parquet"
-    if options.get("file.compression", "").lower() == "zlib":
-        options["file.compression"] = "gzip"
-    levels = Options(options).get_map(_BY_LEVEL)
-    if levels:
-        texts = {level: "parquet" if name.lower() == "orc" else name for level, name in levels.items()}
-        options[_BY_LEVEL] = ",".join(f"{level}:{name}" for level, name in texts.items())
+    for names, word, other in ((_FORMATS, "orc", "parquet"), (_COMPRESSIONS, "zlib", "gzip")):
+        for name in names:
+            if options.get(name, "").lower() == word:
+                options[name] = other
+    for name, word, other in ((_BY_LEVEL, "orc", "parquet"), (_COMPRESSION_BY_LEVEL, "zlib", "gzip")):
+        levels = Options(options).get_map(name)
+        if levels:
+            options[name] = ",".join(f"{at}:{other if text.lower() == word else text}" for at, text in levels.items())
     return msgspec.structs.replace(schema, options=options)
 
 

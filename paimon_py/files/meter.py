@@ -25,7 +25,7 @@ class Meter:
         files_by_metadata: files skipped because only their row count is needed.
         groups: row groups or stripes of the opened files; Avro has none.
         groups_by_statistics, groups_by_index: row groups skipped by statistics (checked first) or by the index.
-        groups_read: row groups of which rows were read.
+        groups_read: row groups from which rows were read.
         rows_read: rows read from files, including dead ones, before merging and filtering.
         rows_merged: rows left after merging equal keys and dropping dead rows.
         bytes_read: bytes of data files, their indexes and deletion vectors.

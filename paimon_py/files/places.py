@@ -1,4 +1,4 @@
-"""Where the new files of a bucket are written: to its directory below the table, or to external paths.
+"""Locations of the new files of a bucket: its directory below the table, or external paths.
 
 Source: format.md §1.1; Java `DataFilePathFactory`.
 """

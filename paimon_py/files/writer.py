@@ -167,7 +167,7 @@ class RollingWriter:
             raise
 
     def _new_sink(self) -> tuple[str, str | None, BinaryIO]:
-        """Where the next file is written: its name, its external path if any, and a sink."""
+        """The name of the next file, its external path if any, and a sink."""
         layout = self._layout
         name_of = self._names.changelog if layout.is_changelog else self._names.data
         kind = f"vector.{layout.format_name}" if layout.is_vectors else layout.format_name
@@ -196,7 +196,7 @@ class RollingWriter:
             self._vectors = None
 
     def _begin_vectors(self, layout: FileLayout) -> RollingWriter:
-        """A writer of the vectors beside one file."""
+        """A writer of the vectors of one file."""
         return RollingWriter(self._store, self._place, self._names, layout, self._clock)
 
     def _build_indexes(self, file: DataFile, indexes: Indexes) -> DataFile:

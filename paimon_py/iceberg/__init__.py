@@ -1,4 +1,4 @@
-"""Iceberg metadata beside a Paimon table: files that let Iceberg readers see the same data files.
+"""Iceberg metadata of a Paimon table: files that let Iceberg readers see the same data files.
 
 Here live the values of Iceberg's metadata, their bytes, the decisions what a Paimon snapshot means for Iceberg readers,
 and the publication of them. Nothing here commits to the Paimon table, and nothing here changes a data file.

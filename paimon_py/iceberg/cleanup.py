@@ -1,7 +1,7 @@
 """Deletes the versions that a published version replaces, and the files that no remaining version references.
 
 A version references files of the version that it continues, and new files. So files that neither a version nor the
-versions kept beside it reference are not referenced by later versions, either, even if those are published meanwhile.
+versions kept with it reference are not referenced by later versions, either, even if those are published meanwhile.
 
 Source: docs/format.md §25.8.
 """
@@ -48,7 +48,7 @@ class VersionCleanup:
     def delete_old(
         self, found: FoundVersions, version: IcebergVersion, replaced: IcebergVersion | None = None
     ) -> bool:
-        """Delete the versions that are not kept beside a version, and the files that no other version references.
+        """Delete the versions that are not kept with a version, and the files that no other version references.
 
         Returns: whether there was anything to delete.
 

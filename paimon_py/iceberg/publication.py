@@ -121,7 +121,7 @@ class IcebergPublisher:
             if done is not None:
                 return done
             found = early = None
-        raise AssertionError("the last attempt makes the version anew")
+        raise AssertionError("the last attempt makes the version from the table alone")
 
     def publish_anew(self, snapshot: Snapshot) -> PublishedVersion:
         """Make the version of the latest snapshot from the table alone, and replace an existing one; the uuid remains.
@@ -204,7 +204,7 @@ class IcebergPublisher:
     def _publish(
         self, found: FoundVersions, snapshot: Snapshot, early: EarlyVersion | None, *, may_begin: bool
     ) -> PublishedVersion | None:
-        """Make the version of a snapshot from the previous one, or anew; None if others changed the versions."""
+        """Make a snapshot's version from the previous one or the table alone; None if others changed the versions."""
         base = self._bases.find(found, snapshot)
         version = None if base is None else self._follow(found, base, snapshot, early)
         if version is None:

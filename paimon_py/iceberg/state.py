@@ -185,7 +185,7 @@ def _count_hidden(table: OpenTable, latest: Snapshot, seen: set[str]) -> tuple[i
 
 
 def _general(schema: TableSchema) -> tuple[str, ...]:
-    """What readers do not see correctly in any snapshot of the table."""
+    """Data that readers do not see correctly in any snapshot of the table."""
     vectors, decimals = hidden_vectors(schema), decimal_partitions(schema)
     found: Sequence[str] = () if vectors is None else (f"readers still see deleted rows: {vectors}",)
     if decimals:

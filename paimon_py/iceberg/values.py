@@ -33,7 +33,7 @@ class IcebergFile(msgspec.Struct, frozen=True, kw_only=True):
         format: parquet, orc, avro or puffin.
         null_counts, lower_bounds, upper_bounds: by field id; None where nothing may be said.
         referenced: of a vector: the path of its data file.
-        offset, length: of a vector: where it lies in its file.
+        offset, length: of a vector: its place in its file.
         first_row_id: the id of the first row; None where the manifest says it.
     """
 

@@ -36,7 +36,7 @@ _SIZE = "total-files-size"
 
 
 class WholeVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """How a version is made from the table alone.
+    """A version that is made from the table alone.
 
     Attributes:
         uuid: the table's id for readers.

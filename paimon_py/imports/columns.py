@@ -11,11 +11,14 @@ from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import encode
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.bind import near_names
+from paimon_py.files.casts.cast import cast
 from paimon_py.imports.result import UnfitFile
 from paimon_py.imports.source_files import SourceFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import parse_type, sql_type, with_nullability
-from paimon_py.spec.types import STRING, DataType, Field
+from paimon_py.spec.types import STRING, Atomic, DataType, Field, Root
+from paimon_py.write.limits import limit_check
+from paimon_py.write.misfits import Misfit, place_of
 
 PartitionBy = Sequence[str] | Mapping[str, object] | None
 """Names of partition keys, optionally with their types; None uses the names of the directories."""
@@ -165,16 +168,28 @@ def partition_values(file: SourceFile, layout: Layout) -> list[pa.Array]:
     """
     found = []
     for field, (_, text) in zip(layout.keys, file.partition, strict=True):
-        kind = to_arrow_type(field.type)
         if text is None and not field.type.nullable:
             message = f"partition key {field.name!r} is NOT NULL, but NULL in the name of the directory"
             raise SchemaError(message, fields=(field.name,))
         try:
-            found.append(pa.array([text], pa.string()).cast(kind))
-        except pa.ArrowException as error:
+            value = _value(text, field.type)
+        except (pa.ArrowException, SchemaError, Misfit) as error:
             message = f"partition key {field.name!r}: {text!r} is not of type {sql_type(field.type)}"
             raise SchemaError(message, fields=(field.name,)) from error
+        found.append(value)
     return found
+
+
+def _value(text: str | None, kind: DataType) -> pa.Array:
+    """The value of a string, exactly. Raises: ArrowException, SchemaError or Misfit if it has none"""
+    array = pa.array([text], pa.string())
+    if isinstance(kind, Atomic) and kind.root is Root.TIME:
+        return cast(array, STRING, kind)
+    array = array.cast(to_arrow_type(kind))
+    check = limit_check(kind) if isinstance(kind, Atomic) else None
+    if check is not None:
+        check(array, place_of("key"))
+    return array
 
 
 def partition_of(file: SourceFile, layout: Layout) -> bytes:

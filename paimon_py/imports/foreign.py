@@ -17,7 +17,7 @@ from paimon_py.errors import PaimonError, UnsupportedError, UsageError
 from paimon_py.imports.columns import Layout, misfits_of
 from paimon_py.imports.ledger import EarlierImports, Ledger
 from paimon_py.imports.result import ImportResult, UnfitFile
-from paimon_py.imports.source_files import Partition, SourceFile, inspect_file, place_of, url_of
+from paimon_py.imports.source_files import Partition, SourceFile, inspect_file, path_of, place_of, url_of, wider_type
 from paimon_py.imports.verb import (
     TablesOfCatalog,
     check_source,
@@ -88,7 +88,7 @@ class ForeignTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForeignRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """How a table is imported; see `Catalog.import_delta`.
+    """The settings of the import of a table; see `Catalog.import_delta`.
 
     Attributes:
         copy: True: rows are copied; False: never; None: only if the files cannot be referenced.
@@ -155,7 +155,8 @@ def import_table(
 def _fields(foreign: ForeignTable, required: Sequence[str]) -> tuple[Field, ...]:
     """The columns of a new table; NOT NULL in the source is kept if its files declare it, too."""
     says_null = foreign.ids is not None
-    columns = Schema(from_arrow_schema(foreign.columns)).fields
+    known = pa.schema([column.with_type(wider_type(column.type)) for column in foreign.columns])
+    columns = Schema(from_arrow_schema(known)).fields
     return tuple(
         msgspec.structs.replace(field, type=with_nullability(
             field.type, field.name not in required and (field.type.nullable or not says_null)
@@ -209,7 +210,7 @@ def _as_references(
     if reason is not None:
         return [], reason
     try:
-        check_source(foreign.url, place_of(foreign.url, asked.options)[1], catalog.warehouse, table)
+        check_source(foreign.url, place_of(path_of(foreign.url), asked.options)[1], catalog.warehouse, table)
         if table is not None:
             check_table(table._newest)
     except UsageError as error:
@@ -226,7 +227,7 @@ def _as_references(
 def _inspect(file: ForeignFile, foreign: ForeignTable, options: Mapping[str, str]) -> SourceFile | UnfitFile:
     if not file.url.startswith(f"{foreign.url}/"):
         return UnfitFile(file.url, f"it is outside of {foreign.url}")
-    store, place = open_store(file.url, options)
+    store, place = open_store(path_of(file.url), options)
     found = inspect_file(LoadedFile(place, store, file.size_bytes), None, file.partition)
     if isinstance(found, UnfitFile):
         return found

@@ -80,7 +80,8 @@ def _file(task: Any, keys: tuple[str, ...], kinds: list[Any], spec_id: int) -> F
 
 
 def _plain(url: str) -> str:
-    return url_of(url[len("file://") :]) if url.startswith("file://") else url_of(url)
+    """A URL in the form used in our metadata; Iceberg takes `%` as a percent sign, too."""
+    return url_of(url.removeprefix("file:").removeprefix("//") if url.startswith("file:/") else url)
 
 
 def _text(value: object, kind: object) -> str | None:

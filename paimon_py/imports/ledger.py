@@ -1,7 +1,7 @@
 """Records the files of all imports into a table: one small file per import, in the directory `import` of the table.
 
 The file is written before the commit, under the identifier of the commit, and marked after it. So after any crash a
-later import can tell whether the files of an earlier one were committed, even if they were compacted or overwritten
+later import knows whether the files of an earlier one were committed, even if they were compacted or overwritten
 since.
 """
 

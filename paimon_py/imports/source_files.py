@@ -35,7 +35,7 @@ _BATCH_ROWS = 65_536
 _MAGIC_BYTES = 4
 _WIDER = {
     pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0),
-    pa.time64("us"): pa.time32("ms"), pa.time64("ns"): pa.time32("ms"),
+    pa.float16(): pa.float32(), pa.time64("us"): pa.time32("ms"), pa.time64("ns"): pa.time32("ms"),
 }  # fmt: skip
 """Types that Paimon lacks, and those to which copies convert them, if nothing is lost."""
 _AVRO = {
@@ -59,7 +59,7 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
         fields: its columns, with Paimon types.
         partition: partition keys and values from the names of its directories, None for NULL.
         only_copied: why it cannot be referenced; None if it can.
-        is_converted: whether the file contains types that Paimon lacks.
+        converted: columns with types that Paimon lacks.
         strict: columns stored in a form that requires NOT NULL in the table.
         untyped: columns that contain only NULL and have no type, which `fields` lacks.
         int96: columns that contain times stored as INT96.
@@ -74,7 +74,7 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[Field, ...]
     partition: Partition
     only_copied: str | None = None
-    is_converted: bool = False
+    converted: tuple[str, ...] = ()
     strict: tuple[str, ...] = ()
     untyped: tuple[str, ...] = ()
     int96: tuple[str, ...] = ()
@@ -84,9 +84,18 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises: CorruptionError for a damaged file; SchemaError for a time that is not whole milliseconds.
         """
-        if self.is_converted:
-            yield from self._converted_batches(names)
-            return
+        wider = [name for name in names if name in self.converted]
+        plain = [name for name in names if name not in self.converted]
+        if not wider:
+            yield from self._plain_batches(plain)
+        elif not plain:
+            yield from self._converted_batches(wider)
+        else:
+            for left, right in _side_by_side(self._plain_batches(plain), self._converted_batches(wider)):
+                both = pa.schema([*left.schema, *right.schema])
+                yield pa.RecordBatch.from_arrays([*left.columns, *right.columns], schema=both).select(list(names))
+
+    def _plain_batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         fields = [field for field in self.fields if field.name in names]
         settings = ReadSettings(row_count=self.row_count, schema_names=tuple(field.name for field in self.fields))
         source = self.store.open_read(self.path)
@@ -102,16 +111,28 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
             opened.close()
 
     def _converted_batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows, with types that Paimon lacks converted; the writer of the rows converts all others."""
+        """Columns with types that Paimon lacks, converted."""
         with self.store.open_read(self.path) as source, decoding(self.path):
-            found = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+            found = pq.ParquetFile(source)
             for batch in found.iter_batches(_BATCH_ROWS, columns=list(names)):
                 columns = [_converted_column(*pair) for pair in zip(batch.schema, batch.columns, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
+def _side_by_side(
+    one: Iterator[pa.RecordBatch], other: Iterator[pa.RecordBatch]
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """Batches of the same rows, cut to one length."""
+    left, right = next(one, None), next(other, None)
+    while left is not None and right is not None:
+        count = min(left.num_rows, right.num_rows)
+        if count:
+            yield left.slice(0, count), right.slice(0, count)
+        left, right = left.slice(count) or next(one, None), right.slice(count) or next(other, None)
+
+
 def _converted_column(field: pa.Field, column: pa.Array) -> pa.Array:
-    kind = _wider(field.type)
+    kind = wider_type(field.type)
     try:
         return column if kind == field.type else column.cast(kind)
     except pa.ArrowInvalid as error:
@@ -122,6 +143,11 @@ def _converted_column(field: pa.Field, column: pa.Array) -> pa.Array:
 def url_of(path: str) -> str:
     """A path of a store in the form used in metadata: a URL, with `file:` before the path of a local file."""
     return path if "://" in path else f"file:{path}"
+
+
+def path_of(url: str) -> str:
+    """A path of a store, from a URL in metadata, where `%` is a percent sign; the opposite of `url_of`."""
+    return url.removeprefix("file:")
 
 
 def find_sources(
@@ -135,9 +161,17 @@ def find_sources(
     files = find_files(source, options)
     found: list[SourceFile] = []
     wrong: list[UnfitFile] = []
-    for each in env.io.map(lambda file: inspect_file(file, form, parts_of(file.path, root)), files):
+    for each in env.io.map(lambda file: _inspect(file, form, root), files):
         (found if isinstance(each, SourceFile) else wrong).append(each)  # type: ignore[arg-type]
     return found, wrong
+
+
+def _inspect(file: LoadedFile, form: str | None, root: str) -> SourceFile | UnfitFile:
+    try:
+        partition = parts_of(file.path, root)
+    except SchemaError as error:
+        return UnfitFile(file.path, str(error))
+    return inspect_file(file, form, partition)
 
 
 def place_of(source: str, options: Mapping[str, str]) -> tuple[Store, str]:
@@ -159,7 +193,7 @@ def directory_of(source: str, options: Mapping[str, str]) -> str:
 
 
 def parts_of(path: str, root: str) -> Partition:
-    """The partition in the names of the directories between a root and a file."""
+    """The partition in the names of the directories between a root and a file. Raises: SchemaError"""
     return tuple(_part(text) for text in path.removeprefix(root).split("/")[1:-1] if "=" in text)
 
 
@@ -171,21 +205,27 @@ def inspect_file(file: LoadedFile, form: str | None, partition: Partition) -> So
     try:
         with file.store.open_read(file.path) as source, decoding(file.path):
             row_count, fields, only_copied = _READERS[name](source)
-            is_converted = name == "parquet" and _holds_others(source)
+            converted = _others_of(source) if name == "parquet" else ()
             strict, untyped, int96 = _marks_of(source) if name == "parquet" else ((), (), ())
         require_distinct_names(fields)
+        both = sorted({*converted} & {*int96})
+        if both:
+            raise SchemaError(f"column {both[0]!r} contains INT96 times beside a type that Paimon does not have")
     except (SchemaError, CorruptionError, UnsupportedError) as error:
         return UnfitFile(file.path, str(error))
     return SourceFile(
         path=file.path, store=file.store, url=url_of(file.path), format=name, size_bytes=file.size_bytes,
         row_count=row_count, fields=tuple(fields), partition=partition, only_copied=only_copied,
-        is_converted=is_converted, strict=strict, untyped=untyped, int96=int96,
+        converted=converted, strict=strict, untyped=untyped, int96=int96,
     )  # fmt: skip
 
 
 def _part(text: str) -> tuple[str, str | None]:
     key, _, value = text.partition("=")
-    return unquote(key), None if value in _NULL_NAMES else unquote(value)
+    try:
+        return unquote(key, errors="strict"), None if value in _NULL_NAMES else unquote(value, errors="strict")
+    except UnicodeDecodeError as error:
+        raise SchemaError(f"{text!r} in the name of a directory is not UTF-8 in percent encoding") from error
 
 
 Content = tuple[int, list[Field], str | None]
@@ -203,27 +243,31 @@ def _parquet(source: BinaryIO) -> Content:
             only = f"column {column.path!r} contains nanoseconds as INT64, which Java does not read"
     typed = pa.schema([part for part in found.schema_arrow if not pa.types.is_null(part.type)])
     for at, part in enumerate(typed):
-        if (wider := _wider(part.type)) != part.type:
+        if (wider := wider_type(part.type)) != part.type:
             typed = typed.set(at, part.with_type(wider))
             only = f"column {part.name!r} is {part.type}, a type that Paimon does not have"
     return metadata.num_rows, _fields(typed), only
 
 
-def _wider(kind: pa.DataType) -> pa.DataType:
+def wider_type(kind: pa.DataType) -> pa.DataType:
     """A type in which types that Paimon lacks are the next wider ones."""
     if pa.types.is_struct(kind):
-        return pa.struct([each.with_type(_wider(each.type)) for each in kind])
+        return pa.struct([each.with_type(wider_type(each.type)) for each in kind])
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_wider(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(wider_type(kind.value_type)))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(wider_type(kind.value_type)))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(wider_type(kind.value_type)), kind.list_size)
     if pa.types.is_map(kind):
-        return pa.map_(_wider(kind.key_type), kind.item_field.with_type(_wider(kind.item_type)))
+        return pa.map_(wider_type(kind.key_type), kind.item_field.with_type(wider_type(kind.item_type)))
     return _WIDER.get(kind, kind)
 
 
-def _holds_others(source: BinaryIO) -> bool:
-    """Whether a Parquet file contains types that Paimon lacks."""
+def _others_of(source: BinaryIO) -> tuple[str, ...]:
+    """The columns of a Parquet file with types that Paimon lacks."""
     source.seek(0)
-    return any(_wider(part.type) != part.type for part in pq.ParquetFile(source).schema_arrow)
+    return tuple(part.name for part in pq.ParquetFile(source).schema_arrow if wider_type(part.type) != part.type)
 
 
 def _check_row_groups(metadata: pq.FileMetaData, size_bytes: int) -> None:

@@ -59,7 +59,7 @@ _SHOWN = 5
 
 
 class ImportRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What to import, and how; see `Catalog.import_files`.
+    """The sources and settings of an import; see `Catalog.import_files`.
 
     Attributes:
         source: a directory or file; of a file, its directory is referenced.

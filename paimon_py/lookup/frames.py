@@ -12,7 +12,7 @@ from paimon_py.lookup.key_index import KeyIndex
 from paimon_py.spec.types import Field
 
 _LOOSE_MAX = 4
-"""The number of files beside a block that cause it to be rebuilt with them, which copies all of it."""
+"""The number of files outside a block that cause it to be rebuilt with them, which copies all of it."""
 _BLOCK_MAX = 1 << 31
 """The maximum size in bytes of the strings of an Arrow array."""
 

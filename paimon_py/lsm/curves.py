@@ -71,7 +71,7 @@ def _in_pieces(
 def _interleave(columns: Sequence[Sequence[Words]], sizes: Sequence[int]) -> npt.NDArray[np.uint64]:
     """Interleave the bits of the columns, highest first; exhausted columns are skipped.
 
-    Shapes: words of each column, of which `sizes` bytes count → (words, rows).
+    Shapes: words of each column, with `sizes` significant bytes → (words, rows).
     """
     # Example with few bits: 10 and 11 become 1101, each bit of the first before one of the second; 1100 and 00111111
     # become 1010 0101 1111, since the first column has no bits left for the last four.

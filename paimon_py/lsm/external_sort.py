@@ -21,7 +21,7 @@ from paimon_py.lsm.merge import MergeWindow, Plan
 from paimon_py.lsm.order import MergeOrder, sort_batch
 from paimon_py.lsm.spill import EveryRow, SpilledRuns
 from paimon_py.spec.clustering import Clustering
-from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema import TableSchema, unused_name
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
 
@@ -45,7 +45,7 @@ class ExternalSort:
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
         self._rows = 0
-        self._row_name, self._place_name = _unused_name("_ROW", schema), _unused_name("_PLACE", schema)
+        self._row_name, self._place_name = unused_name("_ROW", schema.names), unused_name("_PLACE", schema.names)
         self._compared = tuple(schema.field(name) for name in clustering.columns)
         self._keys: tuple[Field, ...] = ()
 
@@ -111,13 +111,6 @@ class ExternalSort:
         else:
             found = z_order(wanted, text_bytes=self._clustering.text_bytes)
         return {f"{self._place_name}{number}": column for number, column in enumerate(found)}
-
-
-def _unused_name(name: str, schema: TableSchema) -> str:
-    """A name that is not the prefix of any column name of the table."""
-    while any(taken.startswith(name) for taken in schema.names):
-        name = f"_{name}"
-    return name
 
 
 def _take(columns: dict[str, pa.Array], order: Ints) -> Iterator[pa.RecordBatch]:

@@ -51,7 +51,7 @@ class Text(msgspec.Struct, frozen=True):
     """Bytes per row, compared unsigned, a prefix before its extensions.
 
     `data` has `SPARE_BYTES` readable bytes after the last value; `cut` leading bytes are the same in every row;
-    `longest` is the largest length; `is_even`: all rows have this length and lie one after the other.
+    `longest` is the largest length; `is_even`: all rows have this length and are contiguous.
     """
 
     data: npt.NDArray[np.uint8]

@@ -150,7 +150,8 @@ class _Move:
         """Read what main has, and what has to be deleted."""
         root = self._root
         self._there = {one.id: one for number in root.snapshots.ids() if (one := root.snapshots.find(number))}
-        self.fork_point = find_fork_point(root, self._there, self._all(), origin_of(self._branch))
+        self._origin = origin_of(self._branch)
+        self.fork_point = find_fork_point(root, self._there, self._all(), self._origin)
         self.tags = self._leaving_tags(root.tags.list())
 
     def _is_as_before(self, ids: Sequence[int]) -> bool:
@@ -194,14 +195,14 @@ class _Move:
             )
 
     def left_behind(self) -> tuple[str, ...]:
-        """Names of the consumers whose next snapshots go: main keeps none that the branch, without those that it has
-        expired, follows.
+        """Names of the consumers whose next snapshots or changelogs go: main keeps none that the branch, without those
+        that it has expired, follows.
 
-        Cost: none if main keeps snapshots; otherwise a list, and a get per consumer.
+        Cost: none if main keeps snapshots; otherwise two lists, and a get per consumer.
         """
         if self.fork_point.kept is not None or not self._there:
             return ()
-        wanted = range(min(self._there), min(self._all()))
+        wanted = range(min((*self._there, *self._root.changelogs.ids())), min(self._all()))
         return tuple(one.name for one in self._root.consumers.all() if one.next_snapshot_id in wanted)
 
     def run(self, *, discard: bool) -> FastForwarded:
@@ -342,8 +343,13 @@ class _Move:
         return [tag.name for tag in leaving if tag.snapshot.mark not in marks]
 
     def _coming_marks(self) -> set[str]:
-        """The marks of the new snapshots, and of those that tags of the branch reference."""
-        return {one.mark for one in (*self._all().values(), *(tag.snapshot for tag in self._branch_tags))}
+        """The marks of the new snapshots, of those that tags of the branch reference, and of all from which the branch
+        is known to descend, whether main still has them or not.
+        """
+        older = () if self._origin is None else self._origin.ancestors
+        parents = {base.mark for base in (*older, *(one.parent for one in self._all().values())) if base is not None}
+        named = {one.mark for one in (*self._all().values(), *(tag.snapshot for tag in self._branch_tags))}
+        return named | {mark for mark in parents if mark is not None}
 
     def _move_tags(self, cutting: HistoryCut) -> None:
         """Delete tags of main, and copy those of the branch; an existing name on main is kept."""

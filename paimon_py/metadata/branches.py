@@ -1,4 +1,4 @@
-"""The branches of one table: directories beside the main branch, with their own schemas, snapshots and tags.
+"""The branches of one table: directories next to the main branch, with their own schemas, snapshots and tags.
 
 A branch exists if it has its oldest schema: that file is written last and deleted first.
 
@@ -54,7 +54,7 @@ def is_complete(root: TableRoot, branch: TableRoot) -> bool:
 
 
 def branch_names(root: TableRoot) -> list[str]:
-    """The names of the branches beside main, sorted. Cost: a list, and one for each branch."""
+    """The names of the branches other than main, sorted. Cost: a list, and one for each branch."""
     return [name for name in branch_directories(root) if is_complete(root, root.on_branch(name))]
 
 

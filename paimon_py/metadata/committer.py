@@ -274,7 +274,7 @@ def keep_number(root: TableRoot, snapshot: Snapshot) -> None:
         root.users.put(value)
     except StorageError as error:
         warn(
-            f"{root.path}: snapshot {snapshot.id} was committed, but its number was not stored beside it: {error}; a"
+            f"{root.path}: snapshot {snapshot.id} was committed, but its number was not stored: {error}; a"
             " later commit tries again"
         )
 

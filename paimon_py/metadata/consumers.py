@@ -108,7 +108,7 @@ class Consumers:
     def put(self, consumer: Consumer, *read: Base) -> None:
         """Record the progress of a consumer, replacing the earlier record.
 
-        The file of a consumer contains only a number, as in Java. A file beside it contains the marks of the snapshots
+        The file of a consumer contains only a number, as in Java. A second file contains the marks of the snapshots
         that this number may follow, so that another history is noticed.
 
         Args:

@@ -1,4 +1,4 @@
-"""A cut of a history: a rollback or a fast-forward in progress, recorded in a file beside the tags.
+"""A cut of a history: a rollback or a fast-forward in progress, recorded in a file next to the tags.
 
 A cut deletes the newest snapshots and may put others in their place. That takes many calls, and a process may end
 between two of them. So the file first records the planned result, and is deleted last. While the file exists, all verbs

@@ -35,7 +35,7 @@ def _delete(root: TableRoot, warehouse: str, url: str) -> bool:
 
 
 def external_files(root: TableRoot) -> list[str]:
-    """URLs of all files outside the table in snapshots and tags of all branches, with the files beside them.
+    """URLs of all files outside the table in snapshots and tags of all branches, with their extra files.
 
     `root.files` checks whether they are where the table's files may be, and accesses no others.
 

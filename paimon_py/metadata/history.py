@@ -165,7 +165,7 @@ class SnapshotLog:
         return self._history(sorted(found.values(), key=lambda snapshot: snapshot.id))
 
     def existing_names(self) -> set[str] | HistoryGap:
-        """The names of all files in remaining snapshots and tags: data files, those beside them, changelog files,
+        """The names of all files in remaining snapshots and tags: data files, their extra files, changelog files,
         index files.
 
         Names of files that were deleted since some snapshot may be included. The changelog of a snapshot that only a

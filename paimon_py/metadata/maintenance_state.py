@@ -27,7 +27,7 @@ class TagEnd(msgspec.Struct, frozen=True):
 
 
 class NextTag(msgspec.Struct, frozen=True):
-    """Where automatic tagging continues: the snapshot, and the period of the next tag; None: no tag was created yet.
+    """The point at which automatic tagging continues: the snapshot, and the period of the next tag; None: no tag yet.
 
     `mark`: the mark of the snapshot before; None if unknown.
     """

@@ -279,7 +279,7 @@ class Manifests:
         return error
 
     def file_names(self, snapshot: Snapshot, entry_filter: EntryFilter | None = None) -> set[str]:
-        """The names of the data files of a snapshot, those beside them, and its index files.
+        """The names of the data files of a snapshot, of their extra files, and of its index files.
 
         Raises: SnapshotExpiredError, CorruptionError
         """

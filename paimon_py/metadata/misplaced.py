@@ -14,7 +14,7 @@ from paimon_py.storage.store import List, Stat
 _SHOWN = 3
 """The maximum number of tables, and of databases, that an error names."""
 _ABOVE = 3
-"""How many directories above are looked at: a bucket of a table with two partition keys."""
+"""The number of parent directories to examine: enough for a bucket of a table with two partition keys."""
 
 
 class _Looks(List, Stat, Protocol):
@@ -34,7 +34,7 @@ def schema_to_open(root: TableRoot) -> TableSchema:
 
 
 def _hint(store: _Looks, path: str) -> str:
-    """What the directory has instead of a table. Cost: some lists."""
+    """A description of what the directory contains instead of a table. Cost: some lists."""
     status = store.stat(path)
     if status is not None and not status.is_directory:
         return "; it is a file, and a table is a directory"

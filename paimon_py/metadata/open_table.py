@@ -89,7 +89,7 @@ class OpenTable:
         return self.partition_directory(partition) or "the table"
 
     def index_path(self, entry: IndexEntry) -> str:
-        """The path of an index file: outside the table, beside its data files, or below `index/`."""
+        """The path of an index file: outside the table, next to its data files, or below `index/`."""
         if entry.external_path is not None:
             return entry.external_path
         return data_file_path(self.index_directory(entry.partition, entry.bucket), entry.name)
@@ -163,7 +163,7 @@ class BucketFiles:
         return path_in(self.directory, file)
 
     def paths(self, file: DataFile) -> tuple[str, ...]:
-        """The locations of a data file and the files beside it."""
+        """The locations of a data file and its extra files."""
         return paths_in(self.directory, file)
 
     def stat(self, file: DataFile) -> FileStatus | None:
@@ -171,7 +171,7 @@ class BucketFiles:
         return self.table.root.files.stat(self.path(file))
 
     def delete(self, files: Iterable[DataFile]) -> None:
-        """Delete files that no snapshot references, with those beside them; files that cannot be deleted stay."""
+        """Delete files that no snapshot references, with their extra files; files that cannot be deleted stay."""
         for file in files:
             for path in self.paths(file):
                 with contextlib.suppress(StorageError):

@@ -1,4 +1,4 @@
-"""The origin of a branch: the snapshots it descends from, stored beside the branch since its first ones expire.
+"""The origin of a branch: the snapshots it descends from, stored next to the branch, since the first ones expire.
 
 Java creates branches without such a file, and ignores it.
 

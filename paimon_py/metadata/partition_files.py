@@ -25,7 +25,7 @@ from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
 
 _MANIFESTS_AT_ONCE = 64
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the wall clock of whoever wrote the file
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the wall clock of the file's writer
 _SUMS = ("record_count", "file_size_in_bytes", "file_count")
 
 

@@ -99,7 +99,7 @@ class TableRoot:
         self.manifests = Manifests(store, path, env)
         self.registration = registration
         self.maintenance = MaintenanceState()
-        self.warned_of: set[tuple[str, str]] = set()  # options of which each table object warns once
+        self.warned_of: set[tuple[str, str]] = set()  # each table object warns of an option once
 
     def on_branch(self, branch: str) -> TableRoot:
         """Another branch of the table, whether it exists or not.

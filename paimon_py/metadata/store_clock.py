@@ -13,7 +13,7 @@ from paimon_py.spec.layout import join, manifest_directory
 
 
 def store_lag(root: TableRoot) -> int | None:
-    """How far the clock of a table's store is behind this machine's, in milliseconds: files look that much older.
+    """The lag of the clock of a table's store behind this machine's, in milliseconds: files look that much older.
 
     Call this only once something looks old by this machine's clock, and subtract the lag from "now". It is never too
     small, so nothing looks older than it is. A machine whose clock is behind has no lag: it keeps files longer.

@@ -203,7 +203,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 class ColumnReader(NamedTuple):
-    """How to take a column, a field inside it, or a part of it from `columns`.
+    """Takes a column, a field inside it, or a part of it from `columns`.
 
     `name`: the column, in `columns`. `type`: of what `read` returns.
     """

@@ -91,5 +91,5 @@ def _require_column(ref: Ref) -> None:
     if ref.part is not None and len(ref.column_path) > 1:
         raise UnsupportedError(
             f"{ref}: parts of variants inside a ROW are for scan, changes and stream; find the keys of rows with a scan"
-            " first", feature="parts of variants inside a ROW beside scans",
+            " first", feature="parts of variants inside a ROW outside scans",
         )  # fmt: skip

@@ -44,10 +44,12 @@ from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.spec.types import Field
+from paimon_py.spec.type_text import contains
+from paimon_py.spec.types import Atomic, DataType, Field, Root
 from paimon_py.write.dynamic import BucketCursor, GivenBuckets, Share
 from paimon_py.write.streams import with_blob_bytes
 
+_TIMES = (Root.TIMESTAMP, Root.TIMESTAMP_LTZ)
 _SOURCE_MAX = 256 << 20
 _FEW = 200
 
@@ -255,7 +257,7 @@ def evaluator(
     attempts = itertools.count(1)
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> RowOutput:
-        if work.name != "DELETE":
+        if not _keeps_times(work, table.schema):
             return evaluate_as(table.schema, snapshot, splits)
         return write_again(table.schema, lambda schema: evaluate_as(schema, snapshot, splits))
 
@@ -275,6 +277,17 @@ def evaluator(
         return rows.evaluate(snapshot, splits)
 
     return evaluate
+
+
+def _keeps_times(work: Work, schema: TableSchema) -> bool:
+    """Whether all times in the rows of the work are those that the table has already."""
+    given = [field.type for field in schema.fields if field.name in work.sets]
+    sets_times = not given or any(contains(kind, _is_time) for kind in given)
+    return work.name == "DELETE" or (work.name == "UPDATE" and not sets_times)
+
+
+def _is_time(kind: DataType) -> bool:
+    return isinstance(kind, Atomic) and kind.root in _TIMES
 
 
 def source_limit(schema: TableSchema) -> int:

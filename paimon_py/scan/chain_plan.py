@@ -165,7 +165,7 @@ def links_of(
 
 
 def _chain_keys(schema: TableSchema) -> tuple[PartitionTime, int]:
-    """How the times of partitions are extracted, and the number of partition keys that form the chain.
+    """The rule that extracts the times of partitions, and the number of partition keys that form the chain.
 
     Raises: OptionError
     """

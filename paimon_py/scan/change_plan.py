@@ -355,7 +355,7 @@ def _rows_in_parts(entries: EntryColumns) -> Grouped:
 
 
 def _packing(schema: TableSchema) -> Packing:
-    """How splits are packed: all changes of a key stay in one split, so that they are read in order.
+    """The packing of splits: all changes of a key stay in one split, so that they are read in order.
 
     Source: Java `SplitGenerator.splitForStreaming`.
     """

@@ -84,9 +84,9 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
             files_by_key: those after the last matching key of their run;
             files_by_order: those that cannot contain one of the first rows (`order_by`);
             files_by_limit: those after the limit was reached;
-            files_by_metadata: those of which only the row count was needed.
+            files_by_metadata: files from which only the row count was needed.
             row_groups: of the opened files, as planned while reading: top-N narrows the predicate as it proceeds.
-        row_groups_read: those of which rows were read; fewer than `row_groups.read` if the scan ended early.
+        row_groups_read: row groups from which rows were read; fewer than `row_groups.read` if the scan ended early.
         rows_read: rows read from files, including dead ones, before merging and filtering.
         rows_merged: rows left after merging equal keys and dropping dead rows, before filtering.
         rows_returned: rows of the result.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def explain_scan(scan: Scan, *, analyze: bool) -> Explanation:
-    """What `scan` would read, and with `analyze` what it did read; `Scan.explain` gives the costs."""
+    """Explain what `scan` would read, and with `analyze` what it did read; `Scan.explain` gives the costs."""
     plan = scan._whole_plan
     estimates = list(scan._root.env.pool.map(scan._estimate, plan.splits))
     order = None

@@ -17,7 +17,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_scannable
 
 _OF_SCANS = frozenset(("scan", *INCREMENTAL, "incremental-between-scan-mode", "incremental-between-tag-to-snapshot"))
-"""What options of a single scan that choose a state or a span begin with; the others change the table's own."""
+"""Prefixes of those options of a single scan that choose a state or a span; the others override the table's own."""
 _OF_READS = frozenset(("scan.bucket", "scan.plan.executor-manifests"))
 """Options with such a name that do not choose a state."""
 
@@ -27,19 +27,28 @@ def with_options(schema: TableSchema, options: Mapping[str, str] | None) -> Tabl
 
     Raises: UsageError if `options` is not a mapping, OptionError for an option that cannot be set for one scan.
     """
-    given = _checked_options(options, schema)
-    names = {name for name in given if name in _OF_READS or name.partition(".")[0] not in _OF_SCANS}
-    dynamic = {name: given[name] for name in given if name in names}
+    dynamic = options_of_reads(_checked_options(options, schema))
     found = msgspec.structs.replace(schema, options={**schema.options, **dynamic})
     if dynamic:
         check_scannable(found)
     return found
 
 
-def like_given(schema: TableSchema, given: TableSchema) -> TableSchema:
-    """An earlier schema of a table, with the scan's options for the representation of values."""
+def options_of_reads(options: Mapping[str, str] | None) -> Mapping[str, str]:
+    """The options of one scan that change how a state is read, whichever it is."""
+    given = options or {}
+    names = [name for name in given if name in _OF_READS or name.partition(".")[0] not in _OF_SCANS]
+    return {name: given[name] for name in names}
+
+
+def like_given(schema: TableSchema, given: TableSchema, options: Mapping[str, str]) -> TableSchema:
+    """An earlier schema of a table, with the options of the scan, and that for the representation of values.
+
+    `given`: the current schema with the options of the scan.
+    """
     text = given.options.get(AS_DESCRIPTOR)
-    return schema if text is None else with_option(schema, AS_DESCRIPTOR, text)
+    found = msgspec.structs.replace(schema, options={**schema.options, **options})
+    return found if text is None else with_option(found, AS_DESCRIPTOR, text)
 
 
 def with_option(schema: TableSchema, name: str, text: str) -> TableSchema:

@@ -29,6 +29,7 @@ from paimon_py.scan.request import RAW_BATCH_ROWS, Request, keep
 from paimon_py.scan.small_splits import SmallFiles
 from paimon_py.scan.split import Section, Split
 from paimon_py.scan.split_reader import SplitReader
+from paimon_py.spec.schema import unused_name
 from paimon_py.spec.types import Atomic, Field, Root
 
 _NUMBER_ID = 2_147_483_639
@@ -132,13 +133,14 @@ class SplitParcel:
             for part in parts:
                 yield from part.reader.living_of(part.section)
             return
-        key = Field(_NUMBER_ID, _free_name(parts[0].fields), Atomic(Root.INT, nullable=False))
+        name = unused_name("_SECTION", [field.name for field in parts[0].fields])
+        key = Field(_NUMBER_ID, name, Atomic(Root.INT, nullable=False))
         plan = parts[0].reader.merge_plan()
         plan = msgspec.structs.replace(plan, order=msgspec.structs.replace(plan.order, keys=(key, *plan.order.keys)))
         ages = max(len(part.section.runs) for part in parts)
         try:
             found = list(merge([self._source(parts, age, key.name) for age in range(ages)], plan))
-        except CorruptionError:  # each by itself, which tells in which file
+        except CorruptionError:  # each file by itself: the error names the damaged one
             found = [batch for part in parts for batch in part.reader.living_of(part.section)]
         yield from found
 
@@ -170,11 +172,3 @@ def _with_numbers(
     table = table.append_column(pa.field(name, pa.int32(), nullable=False), from_numpy(numbers, pa.int32()))
     for batch in table.combine_chunks().to_batches():
         yield keep(batch, mask)
-
-
-def _free_name(fields: Sequence[Field]) -> str:
-    """The name of a column that is none of `fields`."""
-    name, taken = "_SECTION", {field.name for field in fields}
-    while name in taken:
-        name += "_"
-    return name

@@ -31,7 +31,7 @@ Deletions = Mapping[tuple[bytes, int], Mapping[str, DeletionPlace]]
 
 
 class Packing(msgspec.Struct, frozen=True, kw_only=True):
-    """How splits are packed: their target size, and the minimum size counted per file. Units: bytes."""
+    """The packing of splits: their target size, and the minimum size counted per file. Units: bytes."""
 
     target_bytes: int
     open_file_bytes: int
@@ -310,7 +310,7 @@ def _groups(entries: EntryColumns) -> Ints:
 
 
 def parts_by_bucket(entries: EntryColumns) -> Iterator[EntryColumns]:
-    """The entries, those of a bucket together, in the order of splits: of one bucket, then of ever more at once.
+    """The entries, those of a bucket together, in the order of splits: one bucket, then more and more buckets together.
 
     Sections are the same, and in the same order, as those of all entries together.
     """

@@ -35,7 +35,7 @@ from paimon_py.storage.store import FileMissingError
 
 
 class PlanShares(msgspec.Struct, frozen=True):
-    """How the entries of a snapshot are divided.
+    """The division of a snapshot's entries.
 
     Attributes:
         count: the number of shares.
@@ -63,7 +63,7 @@ def read_groups(planner: SnapshotPlanner) -> list[list[ManifestFile]]:
 
 
 def divide_plan(planner: SnapshotPlanner, groups: Sequence[Sequence[ManifestFile]]) -> PlanShares:
-    """How to divide a plan so that a share has about 65,536 entries.
+    """Choose a division of a plan in which a share has about 65,536 entries.
 
     Cost: at most one manifest is read, to estimate the number of buckets.
     Raises: as `share_entries`

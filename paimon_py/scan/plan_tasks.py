@@ -83,7 +83,7 @@ class DividedPlan(NamedTuple):
 
 
 def divided_plan(scan: Scan) -> DividedPlan | None:
-    """How the plan of a scan is divided; None if it is made as a whole.
+    """The division of a scan's plan; None if it is made as a whole.
 
     That is the plan of fewer manifests than the option `scan.plan.executor-manifests` says, of changes, of several
     branches, and of rows that wait for their bucket.

@@ -1,4 +1,4 @@
-"""The columns that a scan returns: whole columns, and fields of ROW columns, of which only those are decoded.
+"""The columns that a scan returns: whole columns, and fields of ROW columns, whose other fields are not decoded.
 
 Source: Java `ReadBuilder.withReadType` (nested projection).
 """
@@ -50,7 +50,7 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
     def narrow(self, schema: TableSchema, whole: frozenset[str]) -> TableSchema:
         """The schema with ROW columns reduced to the returned fields; `whole` columns are needed completely elsewhere.
 
-        A VARIANT column of which parts are requested becomes a ROW of these parts.
+        A VARIANT column becomes a ROW of its requested parts.
         """
         inner: dict[str, list[tuple[str, ...]]] = {}
         for path in self.paths:

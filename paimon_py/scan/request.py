@@ -49,7 +49,7 @@ def join_choices(one: FileChoice | None, other: FileChoice) -> FileChoice:
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What to read from every split. Derived properties are computed once per request.
+    """The data to read from every split. Derived properties are computed once per request.
 
     `schema`: the schema of the rows. `columns`: names to return, in order. `predicate`: bound to the schema; rows that
     do not match are left out. `every_level`: read rows that no compaction has seen, though the table hides them.

@@ -1,4 +1,4 @@
-"""How the rows of a table are presented: unchanged, with their kinds, or as rows of a system table.
+"""The presentation of a table's rows: unchanged, with their kinds, or as rows of a system table.
 
 A row shape defines the presented columns, the columns to read from the table for them, and the conversion of the rows.
 Planning and reading are independent of it.
@@ -112,7 +112,7 @@ class WithKinds(msgspec.Struct, frozen=True):
         taken = {self.name, ROW_KIND_COLUMN} & set(schema.names)
         if taken:
             name = taken.pop()
-            raise UnsupportedError(f"the kinds of rows cannot be shown beside a column called {name}", feature=name)
+            raise UnsupportedError(f"row kinds cannot be shown in addition to a column called {name}", feature=name)
         fields = (self.field, *schema.fields) if self.first else (*schema.fields, self.field)
         return msgspec.structs.replace(schema, fields=fields)
 

@@ -200,7 +200,7 @@ def row_count(count: object, verb: str) -> int:
 def limit_of(limit: object, order_by: object) -> int | None:
     """The limit of a scan from a caller, None for all rows.
 
-    Raises: UsageError if it is not a number of rows, or is missing beside `order_by`.
+    Raises: UsageError if it is not a number of rows, or is missing although `order_by` is given.
     """
     if order_by is not None and limit is None:
         raise UsageError("order_by finds the first rows of an order: set their number with limit=…")

@@ -21,7 +21,7 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.between import Between
 from paimon_py.scan.ends import Ends
-from paimon_py.scan.given_options import like_given, with_option, with_options
+from paimon_py.scan.given_options import like_given, options_of_reads, with_option, with_options
 from paimon_py.scan.measure import ScanMeter
 from paimon_py.scan.of_commit import OfCommit
 from paimon_py.scan.parallel_read import alone, count_together, cut_to, in_parcels, read_together
@@ -95,7 +95,7 @@ class Scan(SplitRows[Split]):
             view: how rows are presented; None: unchanged, and changes with their kinds.
             files: read only these files of the state.
         """
-        self._table_schema = with_options(schema, options)
+        self._table_schema, self._given = with_options(schema, options), options_of_reads(options)
         self._extent = between or travel_of(
             snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark, options=options,
             stored=schema.options,
@@ -277,7 +277,7 @@ class Scan(SplitRows[Split]):
         schema = self._table_schema
         state = self._state if isinstance(self._extent, Travel) and not self._extent.is_latest else None
         if isinstance(state, FoundState) and state.snapshot is not None and state.snapshot.schema_id != schema.id:
-            schema = like_given(self._root.schemas.get(state.snapshot.schema_id), self._table_schema)
+            schema = like_given(self._root.schemas.get(state.snapshot.schema_id), schema, self._given)
             check_scannable(schema)
         return schema
 

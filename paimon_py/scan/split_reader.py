@@ -197,7 +197,7 @@ class SplitReader:
         return merge(sources, self.merge_plan())
 
     def merge_plan(self) -> Plan:
-        """How sections with several runs are merged."""
+        """The settings of the merge of sections with several runs."""
         order, engine = merge_order(self._request.schema), engine_of(self._request.schema)
         columns = tuple(field.name for field in (*self._fields, *self._kinds)) or (order.keys[0].name,)
         first_rows = self._request.first_rows

@@ -28,7 +28,7 @@ from paimon_py.service.values import CareEntry, CareRound
 from paimon_py.table.table import Table
 
 _LOOK_SECONDS = 1.0
-"""How often a waiting runner checks whether it should stop."""
+"""The interval at which a waiting runner checks whether it should stop."""
 
 
 class CareState(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from paimon_py.spec.schema import TableSchema
 
 
 class Need(enum.IntEnum):
-    """How much a table needs a compaction, by the doctor's criteria."""
+    """The urgency of a table's compaction, by the doctor's criteria."""
 
     NOTHING = 0
     SMALL_FILES = 1

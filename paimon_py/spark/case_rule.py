@@ -16,7 +16,7 @@ CASE = "spark.sql.caseSensitive"
 
 
 class CaseRule(msgspec.Struct, frozen=True):
-    """How a session resolves column names; `matter`: whether A and a are different names."""
+    """The rule by which a session resolves column names; `matter`: whether A and a are different names."""
 
     matter: bool = False
 

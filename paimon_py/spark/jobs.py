@@ -26,7 +26,7 @@ _LOST = re.compile(
     r"|Master removed our application)"
     r"|Job \d+ cancelled because SparkContext was shut down)[^\n]*"
 )
-"""How Spark begins to report that executors, or their Python, died; what follows may contain values of the data."""
+"""Prefixes of Spark's messages that executors, or their Python, died; the rest may contain values of the data."""
 
 _RESULT = pa.schema([pa.field("failed", pa.bool_(), False), pa.field("data", pa.binary(), False)])
 _RESULT_SQL = "failed boolean, data binary"

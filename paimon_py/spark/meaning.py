@@ -85,7 +85,7 @@ Kinds = Mapping[tuple[str, ...], Union[DataType, None]]
 
 
 class Meaning(msgspec.Struct, frozen=True):
-    """How a session interprets conditions.
+    """The rules by which a session interprets conditions.
 
     Attributes:
         zone: its time zone; None: unknown.
@@ -358,7 +358,7 @@ class _Reader:
         elif self._clocks is not None:
             return self._clocks.instant(value)
         raise UsageError(
-            f"{literal!r} has no time zone, and the column is TIMESTAMP WITH LOCAL TIME ZONE: Spark does not tell its "
+            f"{literal!r} has no time zone, and the column is TIMESTAMP WITH LOCAL TIME ZONE: Spark does not give its "
             "data sources the zone of the session; give .option('timeZone', spark.conf.get("
             "'spark.sql.session.timeZone')), or write the zone, as in TIMESTAMP '2024-07-01 00:00:00Z'"
         )

@@ -144,7 +144,7 @@ class _GroupSplits:
 
 
 def _entries_sent(batches: Iterable[pa.RecordBatch], count: int) -> Iterator[tuple[int, bytes]]:
-    """What was sent to shares, each with the number of its share."""
+    """The entries sent to shares, each with the number of its share."""
     numbers = {place: number for number, place in enumerate(places(count))}
     for batch in batches:
         for place, data in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):

@@ -34,7 +34,7 @@ One = TypeVar("One")
 
 
 class TaskRules(NamedTuple):
-    """How Spark groups files into tasks: what opening a file counts, the size of a task, and how many there should be.
+    """Spark's rules for grouping files into tasks: the cost of opening a file, the size of a task, and their number.
     """
 
     opening: int
@@ -112,5 +112,5 @@ def _tasks_min(spark: SparkSession) -> int:
             return max(1, int(said))
     try:
         return max(1, int(spark.sparkContext.defaultParallelism))
-    except (PySparkException, AttributeError):  # Spark Connect does not tell
+    except (PySparkException, AttributeError):  # unknown to Spark Connect
         return shuffle_tasks(spark)

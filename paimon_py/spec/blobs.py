@@ -20,7 +20,7 @@ AS_DESCRIPTOR = "blob-as-descriptor"
 
 
 class BlobPlace(enum.Enum):
-    """Where the bytes of a column are stored: in separate files, at the place that a reference in the rows names, or in
+    """The location of the bytes of a column: in separate files, at the place that a reference in the rows names, or in
     a column of another table.
     """
 
@@ -49,7 +49,7 @@ def mentions_blobs(kind: DataType) -> bool:
 
 
 def blob_place(schema: TableSchema, field: Field) -> BlobPlace | None:
-    """Where the bytes of a column are stored; None if it holds no BLOBs."""
+    """The location of the bytes of a column; None if it holds no BLOBs."""
     if not holds_blobs(field.type):
         return None
     options = Options(schema.options)

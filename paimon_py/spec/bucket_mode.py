@@ -1,4 +1,4 @@
-"""How rows are assigned to buckets.
+"""Bucket modes: rules that assign rows to buckets.
 
 Source: format.md §7.3; Java `BucketMode`.
 """
@@ -16,7 +16,7 @@ UNAWARE = -1
 
 
 class BucketMode(enum.Enum):
-    """How the rows of a table are assigned to buckets.
+    """The rule that assigns the rows of a table to buckets.
 
     FIXED: by a hash of the bucket key. DYNAMIC: to the bucket that has the key, else to one with room. CROSS_PARTITION:
     like DYNAMIC, but the key may be in another partition than the row. POSTPONED: by a compaction. NONE: append tables

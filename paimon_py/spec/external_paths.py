@@ -1,4 +1,4 @@
-"""Where new data files are stored outside the table: the rules of `data-file.external-paths`. Pure.
+"""Locations of new data files outside the table: the rules of `data-file.external-paths`. Pure.
 
 Source: Java `AbstractFileStore.createExternalPaths`, `ExternalPathProvider` and its strategies.
 """

@@ -5,7 +5,7 @@ Source: format.md §3; Java `TableSchema`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -108,6 +108,13 @@ class TableSchema(msgspec.Struct, frozen=True, kw_only=True):
     def key_fields(self) -> tuple[Field, ...]:
         """Fields of the trimmed primary key."""
         return tuple(self.field(name) for name in self.trimmed_primary_keys)
+
+
+def unused_name(name: str, names: Collection[str]) -> str:
+    """The name for an additional column: not the prefix of any of `names`, so that numbers may be appended."""
+    while any(taken.startswith(name) for taken in names):
+        name = f"_{name}"
+    return name
 
 
 def _again(fields: Mapping[str, Any]) -> TableSchema:

@@ -1,7 +1,7 @@
 """Values that are sent between processes as bytes with a checksum: changes, splits, compaction tasks.
 
 Each value is preceded by an envelope: its kind and version, its length, and a CRC-32 over all of these and the value.
-Long values of kinds of which very many are collected in one process are compressed.
+Long values are compressed if one process collects very many values of their kind.
 Accidental damage is detected; forged bytes are not, since a checksum is not a signature.
 
 Source: docs/decisions/0019-travelling-values.md.

@@ -71,7 +71,7 @@ class TagPeriod(msgspec.Struct, frozen=True):
 
 
 class TagRule(msgspec.Struct, frozen=True, kw_only=True):
-    """When commits create tags.
+    """The rule by which commits create tags.
 
     Attributes:
         by_watermark: the time is that of the snapshots' watermarks instead of the clock.

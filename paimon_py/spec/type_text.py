@@ -229,7 +229,7 @@ def _parse_text(text: str) -> DataType:
 
 
 def _meant_whole(text: str) -> str:
-    """How a message goes on for a text that is a type once the names of other systems are replaced, or nothing."""
+    """The end of a message about a string that is a type once names of other systems are replaced; empty otherwise."""
     meant = meant_text(text)
     if meant == text:
         return ""

@@ -1,4 +1,4 @@
-"""What readers see in a primary-key table whose compactions keep one live row per key.
+"""The visibility of rows in a primary-key table whose compactions keep one live row per key.
 
 Source: format.md §13.5, §17; Java `CoreOptions.batchScanSkipLevel0`, `MergeTreeSplitGenerator`.
 """

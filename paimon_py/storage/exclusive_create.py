@@ -25,7 +25,7 @@ LOCK_HINT = (
     "keep the table in a catalog that has a lock, for all its writers ('metastore' = 'jdbc' or 'hive' with"
     " 'lock.enabled' = 'true')"
 )
-"""What to do on a store without exclusive creation."""
+"""Advice for a store without exclusive creation."""
 
 _CLOUDS: dict[str, tuple[str, ...]] = {
     "s3fs": (".amazonaws.com", ".amazonaws.com.cn"),

@@ -16,7 +16,7 @@ _PAGE = 1000
 
 
 class PageRequest(NamedTuple):
-    """How a page is requested and read: the method of an fsspec file system that sends requests, and its arguments.
+    """The request for a page: the method of an fsspec file system that sends requests, and its arguments.
 
     `arguments` are those of the method, for a bucket, a prefix, and the key at which the page begins. `files` returns
     keys and sizes.

@@ -33,7 +33,7 @@ _BUFFER_BYTES = 1 << 20
 _DIRECTORY_MODE = 0o755
 _NOT_EMPTY = "PathIsNotEmptyDirectoryException"
 _REFUSED = ("RPCError(", "FatalRPCError(")
-"""How the errors begin that the NameNode itself answers."""
+"""Prefixes of the errors that the NameNode itself returns."""
 
 _first_user: list[int] = []
 """The process that used the client first: a forked child does not have the threads of the client."""

@@ -17,7 +17,7 @@ T = TypeVar("T")
 class RetryStore:
     """Repeats reads, replacements and deletions after transient errors: a bounded number of times, with growing waits.
 
-    `put_new` is never repeated: its second attempt could not tell its own file from another's. Streams and renames are
+    `put_new` is never repeated: its second attempt could not distinguish its file from others'. Streams and renames are
     not repeated either; opening a stream is.
 
     Args:

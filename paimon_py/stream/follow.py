@@ -18,7 +18,7 @@ from paimon_py.spec.snapshot import CommitKind, Snapshot
 
 
 class Reads(enum.Enum):
-    """Where the changes of a snapshot are: in files that its delta adds, in changelog files, or in the files that an
+    """The location of a snapshot's changes: in files that its delta adds, in changelog files, or in the files that an
     overwrite replaced and added.
     """
 

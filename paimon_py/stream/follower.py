@@ -37,7 +37,7 @@ class SnapshotFollower:
     """
 
     def __init__(self, root: TableRoot, base: Base, table: str | None, consumer: str | None = None) -> None:
-        """`table`: tells the table from one created later at its path. `consumer`: the consumer of the stream."""
+        """`table`: identifies the table among those created at its path. `consumer`: the consumer of the stream."""
         self._root = root
         self._table = table
         self._consumer = consumer

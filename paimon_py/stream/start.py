@@ -1,4 +1,4 @@
-"""Where a stream begins: the caller's `from_`, or the options `scan.*`, as a value.
+"""The start of a stream: the caller's `from_`, or the options `scan.*`, as a value.
 
 Source: Java `CoreOptions.StartupMode`, `AbstractDataTableScan.createStartingScanner`.
 """
@@ -75,7 +75,7 @@ Start = Union[Full, Compacted, Latest, Earliest, FromSnapshot, FromTime, Positio
 
 
 def start_of(from_: object, options: Mapping[str, str], schema: TableSchema) -> Start:
-    """Where a stream begins: by `from_`; if that is None by the stream's own options, then by the table's.
+    """The start of a stream: by `from_`; if that is None by the stream's own options, then by the table's.
 
     Raises:
         UsageError: an unknown start, or both `from_` and an option are given.

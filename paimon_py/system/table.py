@@ -32,7 +32,7 @@ _SEQUENCE_NUMBERS = "table-read.sequence-number.enabled"
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """How a system table presents the rows of its table, and which files it reads.
+    """The rows that a system table presents of its table, and the files that it reads.
 
     Attributes:
         name: the name after the `$`.

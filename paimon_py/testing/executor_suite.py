@@ -106,7 +106,7 @@ class ExecutorSuite:
                 splits = table.scan(where=where, options=_PLANNED).iter_splits(executor=executor)
                 assert sorted(map(bytes, splits)) == sorted(map(bytes, table.scan(where=where).splits()))
 
-    # -- what goes wrong ----------------------------------------------------------------------------------------------
+    # -- failures ---------------------------------------------------------------------------------------------------
 
     def test_a_task_that_fails_leaves_nothing(self, executor: Executor, warehouse: str) -> None:
         table = _keyed_table(warehouse, "t")

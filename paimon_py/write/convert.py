@@ -230,7 +230,7 @@ def _way(source: pa.DataType, target: DataType, place: ColumnPlace) -> str:
         return f"give pyarrow {wanted}"
     way = f"cast it to pyarrow {wanted}"
     if types.is_floating(source) and types.is_integer(wanted) and place.is_whole:
-        return f"{way}, or in pandas, where numbers beside NaN are floats: {column}.astype('Int{wanted.bit_width}')"
+        return f"{way}, or in pandas, where a column with NaN has floats: {column}.astype('Int{wanted.bit_width}')"
     if types.is_timestamp(source) and types.is_date(wanted) and place.is_whole:
         return f"{way}, or in pandas: {column}.dt.date"
     return way

@@ -140,7 +140,7 @@ class CrossPartitionRouting(Routing):
         if batch.num_rows == 0:
             return []
         if self._end is not None:
-            raise UsageError(f"{self._end}: where keys lie is no longer known; open a new writer")
+            raise UsageError(f"{self._end}: the locations of keys are no longer known; open a new writer")
         if not self._is_loaded:
             self._load()
         codes, partitions = partition_codes(batch, self._schema.partition_fields)

@@ -64,7 +64,7 @@ def check_values(array: pa.Array) -> None:
     if isinstance(kind, pa.BaseExtensionType):
         check_values(array.storage)
     elif types.is_struct(kind):
-        for part in array.flatten():  # a part of a NULL is NULL, whatever lies below
+        for part in array.flatten():  # a part of a NULL is NULL, whatever its buffers contain
             if _can_break(part.type):
                 check_values(part)
     elif types.is_map(kind) or types.is_list(kind) or types.is_large_list(kind):

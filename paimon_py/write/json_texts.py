@@ -41,12 +41,17 @@ def parsed_type(kind: pa.DataType) -> pa.DataType:
 
 
 def from_parsed(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """An array of `parsed_type(kind)` as the type itself. Raises: ArrowInvalid for an invalid date or NULL as a key."""
+    """An array of `parsed_type(kind)` as the type itself.
+
+    Raises: ArrowInvalid for an invalid date or time, or NULL as a key.
+    """
     if array.type == kind:
         return array
     if pa.types.is_struct(kind):
         children = [from_parsed(array.field(at), each.type) for at, each in enumerate(kind)]
         return pa.StructArray.from_arrays(children, fields=list(kind), mask=_mask(array))
+    if pa.types.is_time(kind) and pa.types.is_string(array.type):  # Arrow casts texts to timestamps only
+        return pc.binary_join_element_wise("1970-01-01 ", array, "").cast(pa.timestamp(kind.unit)).cast(kind)
     if not (pa.types.is_map(kind) or pa.types.is_list(kind)):
         return array.cast(kind)
     flat, offsets = array.flatten(), _offsets(array)
@@ -130,14 +135,14 @@ def _value(text: bytes, kind: pa.DataType) -> bytes:
 
 
 def _entries(raw: bytes, kind: pa.DataType) -> bytes:
-    """The JSON of a value with its maps as arrays of entries; arrays of entries stay as they are."""
+    """The JSON of a value with its maps as arrays of entries; some may be such arrays already."""
     if raw == _NULL or not holds_map(kind):
         return raw
     if pa.types.is_list(kind):
         items = msgspec.json.decode(raw, type=list[msgspec.Raw])
         return b"[%s]" % b",".join(_entries(bytes(item), kind.value_type) for item in items)
     if raw.startswith(b"["):
-        return raw
+        return _entries(raw, pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
     found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     if pa.types.is_struct(kind):
         types = {each.name: each.type for each in kind}

@@ -39,7 +39,7 @@ INTO_FILES = "rows into files"
 
 
 class LoadFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """How files are read.
+    """The settings with which files are read.
 
     Attributes:
         format: the file format; None: by file name.

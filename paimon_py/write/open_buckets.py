@@ -162,7 +162,7 @@ class OpenBuckets:
 
 
 def _flushes(writers: Iterable[BucketWriter]) -> list[Flush]:
-    """What is flushed at once: each bucket alone, and after them the small ones, many together."""
+    """Groups of writers to flush together: large buckets one by one, then the small ones, many in a group."""
     flushes: list[Flush] = []
     small: list[BucketWriter] = []
     for writer in writers:

@@ -1,4 +1,4 @@
-"""How a writer assigns rows to buckets, and the related bookkeeping: a class per bucket mode.
+"""Assigns the rows of a writer to buckets, with the related bookkeeping: a class per bucket mode.
 
 Source: format.md §7.3; Java `BucketMode`, `FileStoreWrite`.
 """

@@ -163,7 +163,7 @@ class Writer(ApiHints):
         Args:
             watermark: event time that the rows have reached, in epoch milliseconds; the snapshot gets the largest one
                 of all changes that are committed together.
-            is_new: the caller commits the changes at once, and passes them to no other process.
+            is_new: the caller commits the changes immediately, and passes them to no other process.
 
         Raises:
             StorageError: the store failed; the writer fails and its files are deleted.
@@ -259,9 +259,9 @@ class Writer(ApiHints):
         if not self._routing.compacts or is_incremental(self._schema):
             return None
         total = self._routing.total_buckets
-        tells = settings.keeps_changelog
         return WriterCompaction(
-            self._table, self._live, total_buckets=total, replaces=replaces, tells=tells
+            self._table, self._live, total_buckets=total, replaces=replaces,
+            writes_changelog=settings.keeps_changelog,
         )
 
     def _require_process(self) -> None:
@@ -392,7 +392,7 @@ class Writer(ApiHints):
 
 
 def _weakly(opens: Begin) -> Begin:
-    """Wrap a method without keeping its writer alive, so that an unused writer is collected at once."""
+    """Wrap a method without keeping its writer alive, so that an unused writer is collected immediately."""
     method = WeakMethod(opens)
 
     def begin(partition: bytes, bucket: int, next_sequence: int | None) -> BucketWriter:

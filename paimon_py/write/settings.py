@@ -71,6 +71,6 @@ class WriterSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _spills(options: Options, buffer_bytes: int) -> SpillSettings:
-    """How rows are spilled; no run is larger than a part of the buffer."""
+    """The settings of spilling; no run is larger than a part of the buffer."""
     found = SpillSettings.of(options)
     return msgspec.structs.replace(found, run_bytes=min(found.run_bytes, buffer_bytes // 4))

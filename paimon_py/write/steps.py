@@ -32,7 +32,7 @@ def as_is(array: pa.Array) -> pa.Array:
 
 
 def way_of_extension(given: pa.DataType, wanted: pa.DataType) -> str:
-    """How to convert an extension type to the needed type; empty if the type has no conversion of its own."""
+    """Advice on converting an extension type to the needed type; empty if the type has no conversion of its own."""
     name = getattr(given, "extension_name", "")
     if name == "arrow.uuid" and pa.types.is_string(wanted):
         return "convert each value with str(…)"

@@ -59,7 +59,7 @@ class UncommittedOutput:
         lost = f"a writer of {place} was dropped with rows that changes() did not hand over: they are lost"
         way = (
             "pass writer.changes() to table.commit(…), inside the `with` block or after it, or call writer.abort(); "
-            "table.write_arrow(data) does all at once"
+            "table.write_arrow(data) does all of it in one call"
         )
         if is_ending():
             with contextlib.suppress(ResourceWarning):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import pyarrow as pa
 import pytest
 from unit.public import new_catalog
@@ -20,7 +22,7 @@ KINDS = {
 
 def table_of(catalog, kind):
     keys, options = KINDS[kind]
-    columns = Schema([("k", "INT NOT NULL"), ("t", "TIMESTAMP(6)"), ("s", "TIMESTAMP(3)")])
+    columns = Schema([("k", "INT NOT NULL"), ("t", "TIMESTAMP(6)"), ("s", "TIMESTAMP(3)"), ("x", "INT")])
     table = catalog.create_table("d.t", columns, primary_key=keys, options=options)
     for key, value in enumerate(LATE):
         late = pa.array([value], pa.timestamp("us"))
@@ -61,6 +63,20 @@ def test_rows_are_deleted_beside_rows_that_orc_lacks(tmp_path, kind):
     table.alter(SetOption("file.format", "orc"))
     assert table.delete(col("k").isin([1, 3])).deleted == 2
     assert stored(table) == ([0, 2, 4], [[LATE[0], LATE[2], LATE[4]], [None, 2**63 - 1, None]])
+    assert table.remove_orphans(older_than=0, dry_run=True).files == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_columns_are_updated_of_rows_that_orc_lacks(tmp_path, kind):
+    table = table_of(new_catalog(tmp_path / "w"), kind)
+    table.compact(full=True)
+    table.alter(SetOption("file.format", "orc"))
+    assert table.update("k IN (0, 1)", {"x": 7}).updated == 2
+    table.compact(full=True)
+    assert stored(table) == ([*range(len(LATE))], [LATE, [None, None, 2**63 - 1, None, None]])
+    assert table.refresh().to_arrow().sort_by("k")["x"].to_pylist() == [7, 7, None, None, None]
+    with pytest.raises(UnsupportedError, match="ORC timestamps"):
+        table.update("k = 3", {"t": datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999)})
     assert table.remove_orphans(older_than=0, dry_run=True).files == 0
 
 

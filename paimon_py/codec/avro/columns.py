@@ -1,7 +1,7 @@
 """Decodes flat Avro records column by column.
 
 First the start of every record is computed (`starts.py`). Then the positions of the values are computed, field by
-field and for all records at once: each record must end where the next one of its block begins, and the last one must
+field, for all records together: each record must end where the next one of its block begins, and the last one must
 end with its block. The values of each column are decoded last. Bytes that do not match the schema give None; the caller
 then reads record by record, which reports the exact fault.
 
@@ -123,7 +123,7 @@ class Window:
         return ColumnPlaces(begins, lengths, there), passed if sound else None
 
     def _value(self, field: FlatField, at: Ints) -> tuple[Ints, Ints | None, Ints | int]:
-        """Where values begin, the lengths of strings, and the size of each in bytes, as if no value were NULL."""
+        """The positions of values, the lengths of strings, and the size of each in bytes, as if no value were NULL."""
         if field.width is not None:
             return at, None, field.width
         if not field.has_length:
@@ -191,7 +191,7 @@ class Window:
 
 
 class FlatPlan(NamedTuple):
-    """How to build columns from flat records: all fields, and position and Arrow type of the wanted ones."""
+    """A plan to build columns from flat records: all fields, and position and Arrow type of the wanted ones."""
 
     fields: tuple[FlatField, ...]
     wanted: Mapping[str, tuple[int, pa.DataType]]

@@ -52,7 +52,7 @@ class FlatField(NamedTuple):
 
 
 class FieldPass(NamedTuple):
-    """How to skip a field: a fixed number of bytes, then as many as `table` holds at the position reached."""
+    """Skips a field: a fixed number of bytes, then as many as `table` holds at the position reached."""
 
     lead: int
     table: Bytes
@@ -60,7 +60,7 @@ class FieldPass(NamedTuple):
 
 
 class RecordPass(NamedTuple):
-    """How to skip a record: its fields of variable size, and the fixed bytes after the last of them."""
+    """Skips a record: its fields of variable size, and the fixed bytes after the last of them."""
 
     fields: tuple[FieldPass, ...]
     tail: int
@@ -158,7 +158,7 @@ class Tables:
 
 
 def row_starts(tables: Tables, fields: Sequence[FlatField], begins: Ints, counts: Ints) -> Ints | None:
-    """Where the records of blocks begin, block after block; None or arbitrary positions if the bytes are not records.
+    """The starts of the records of blocks, in order; None or arbitrary positions if the bytes are not records.
 
     Shapes: in — a position and a number of records per block; out — a position per record.
     Cost: 0.1 µs per field and record, less with many blocks.

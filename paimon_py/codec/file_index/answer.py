@@ -77,7 +77,7 @@ def writer_of(kind: str, type_: Atomic, options: Mapping[str, str]) -> IndexWrit
 
 
 def matching_rows(predicate: Predicate, file: Indexed) -> Answer:
-    """The rows that may match, always including all that do; None if the indexes cannot tell.
+    """The rows that may match, always including all that do; None if the indexes cannot decide.
 
     Args:
         predicate: bound to the columns of the file.

@@ -1,6 +1,6 @@
 """The interface of index writers and readers: questions and answers.
 
-An answer is a bitmap of rows that may match, always including all that do, or None if the index cannot tell. An empty
+An answer is a bitmap of rows that may match, always including all that do, or None if the index cannot decide. An empty
 bitmap means that no row of the file matches.
 """
 

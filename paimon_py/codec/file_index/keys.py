@@ -41,7 +41,7 @@ _EXACT = Context(prec=MAX_PREC)
 
 
 class KeyKind(msgspec.Struct, frozen=True):
-    """How to convert values of a type to keys.
+    """The conversion of values of a type to keys.
 
     Attributes:
         width: size of a stored number in bytes; 0 for byte strings, which are stored after a length of four bytes.

@@ -147,7 +147,7 @@ def _encode(file: ManifestFile) -> bytes:
 def _index_entry(record: Mapping[str, Any]) -> IndexEntry:
     ranges = record.get("_DELETIONS_VECTORS_RANGES")
     if ranges is None and record["_INDEX_TYPE"] == DELETION_VECTORS:
-        raise ValueError("deletion vectors, but it does not say of which files")
+        raise ValueError("deletion vectors without the names of their data files")
     index = record.get("_GLOBAL_INDEX")
     entry = IndexEntry(
         kind=FileKind(record["_KIND"]),

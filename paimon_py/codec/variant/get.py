@@ -62,7 +62,7 @@ Nodes = list[Node | None]
 
 
 class Wanted(NamedTuple):
-    """What to produce: the target type, the cast function, whether values that cannot be cast become NULL, and the
+    """The requested result: the target type, the cast function, whether values that cannot be cast become NULL, and the
     origin of the variants, for messages."""
 
     type: DataType

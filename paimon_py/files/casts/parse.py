@@ -159,7 +159,7 @@ def _double(text: str) -> float:
 
 
 def _single(text: str) -> float:
-    """The nearest float32: rounding the nearest double again is wrong only if that double lies halfway."""
+    """The nearest float32: rounding the nearest double again is wrong only if that double is exactly halfway."""
     double = _double(text)
     with np.errstate(over="ignore"):
         nearest = np.float32(double)

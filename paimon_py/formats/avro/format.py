@@ -83,7 +83,7 @@ class AvroFormat:
 
 
 class _Column(NamedTuple):
-    """How to build one column of the result from the records; `layout` is None if the file lacks the column."""
+    """A column of the result, and its conversion from the records; `layout` is None if the file lacks the column."""
 
     field: Field
     target: pa.Field

@@ -82,7 +82,7 @@ class OrcFormat:
 
 
 class _Column(NamedTuple):
-    """How to build one column of the result from a stripe."""
+    """A column of the result, and its conversion from the columns of a stripe."""
 
     field: Field
     target: pa.Field
@@ -189,7 +189,7 @@ class OrcOpenFile:
         return _Column(field, target, same and Root.CHAR not in roots, not roots.isdisjoint(_TEXTS))
 
     def _field_with_metadata(self, index: int) -> pa.Field:
-        """A column with the metadata of the Arrow schema that its writer stored beside the ORC schema."""
+        """A column with the metadata of the Arrow schema that its writer stored in addition to the ORC schema."""
         stored: pa.Field = self._schema.field(index)
         if not pa.types.is_struct(stored.type):
             return stored

@@ -85,7 +85,7 @@ def with_root_name(footer: bytes) -> bytes:
 
 @functools.lru_cache(maxsize=64)
 def _root_name(head: bytes) -> tuple[int, int]:
-    """Where the name of the root begins and ends in the first bytes of a footer; files of one schema begin alike."""
+    """The start and end of the root's name in the first bytes of a footer; files of one schema begin alike."""
     reader = Reader(head)
     reader.find(_FILE_SCHEMA)
     reader.list_header()

@@ -255,7 +255,7 @@ class _Walk:
         for number, kind in self._fields():
             found.add(number)
             if number == _COLUMN_TEXTS:  # they would end the expression inside the group
-                raise ValueError("texts beside a column")
+                raise ValueError("texts next to a column")
             if number in _KEPT:
                 if kind != I64:
                     raise ValueError(f"a number of type {kind}")

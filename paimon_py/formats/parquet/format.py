@@ -91,7 +91,7 @@ class ParquetFormat:
 
 
 class _Column(msgspec.Struct, frozen=True):
-    """How to build one column of the result from the file's batches."""
+    """A column of the result, and its conversion from the file's batches."""
 
     field: Field
     target: pa.Field
@@ -121,7 +121,7 @@ class _Wanted:
         self._seen: tuple[pa.Schema, list[int] | None] | None = None
 
     def places(self, batch: pa.RecordBatch) -> list[int] | None:
-        """Where the columns of the result are in a decoded batch; None if one of them is not returned as it is."""
+        """The positions of the result's columns in a decoded batch; None if one of them is not returned as it is."""
         decoded, seen = batch.schema, self._seen
         if seen is None or not decoded.equals(seen[0]):
             places = [decoded.get_field_index(column.field.name) for column in self.plan]
@@ -132,7 +132,7 @@ class _Wanted:
 
 
 class _KnownColumns(NamedTuple):
-    """How the columns `fields` were read from a file with this schema and these properties in its footer.
+    """The conversions of the columns `fields` for a file with this schema and these properties in its footer.
 
     `may_be_int96`: whether another file with this schema may have INT96 columns. `wanted`: the columns of results, by
     their names.
@@ -146,7 +146,7 @@ class _KnownColumns(NamedTuple):
     wanted: dict[tuple[str, ...], _Wanted]
 
     def result(self, names: tuple[str, ...]) -> _Wanted:
-        """How these columns are read; derived once for the files of a schema."""
+        """The conversions of these columns, derived once for the files of a schema."""
         found = self.wanted.get(names)
         if found is None:
             if len(self.wanted) >= _WANTED_MAX:
@@ -158,7 +158,7 @@ class _KnownColumns(NamedTuple):
 def _known_columns(
     alike: Alike | None, fields: Sequence[Field], metadata: pq.FileMetaData, schema: pa.Schema
 ) -> _KnownColumns | None:
-    """How the columns were read from the file before, if all that decides it is the same."""
+    """The conversions for the previous file, if everything that determines them is the same."""
     known = None if alike is None else alike.known
     if not isinstance(known, _KnownColumns) or known.fields is not fields or known.about != metadata.metadata:
         return None
@@ -262,7 +262,7 @@ class ParquetOpenFile:
         from paimon_py.formats.parquet.levels import is_meant_required
 
         is_flat = isinstance(field.type, Atomic)
-        return not is_flat or is_meant_required(self._source, self._metadata.metadata or {}, stored, self._group_rows)
+        return not is_flat or is_meant_required(self._source, self._metadata, stored, self._group_rows)
 
     def _with_paths(self, column: _Column) -> _Column:
         """The column with the part of it to decode: of a ROW, only the requested fields."""

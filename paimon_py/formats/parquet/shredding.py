@@ -56,7 +56,7 @@ def is_shredded(field: Field, wanted: Wanted) -> bool:
 
 
 class Inference(NamedTuple):
-    """How to infer the shredding from a file's first rows.
+    """Infers the shredding from a file's first rows.
 
     `columns`: the VARIANT columns. `rows`: the number of rows to examine.
     """

@@ -132,7 +132,7 @@ class RowOpenFile:
         if version != _VERSION:
             raise UnsupportedError(f"version {version} of the format row", feature="file.format=row of another version")
         if not 0 <= offset <= offset + length <= size_bytes - _FOOTER.size or rows < 0:
-            raise ValueError("the index of blocks does not lie in the file")
+            raise ValueError("the index of blocks is outside the file")
         self._source.seek(offset)
         cursor = Cursor(self._source.read(length))
         lists = [decode_deltas(cursor.take(cursor.size()), self._path) for _ in range(3)]

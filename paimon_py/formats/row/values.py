@@ -44,7 +44,7 @@ class Cursor:
         """The next bytes. Raises: ValueError where the block ends before."""
         begin, self.at = self.at, self.at + count
         if self.at > len(self.data):
-            raise ValueError("a value goes on behind the end of its block")
+            raise ValueError("a value continues after the end of its block")
         return self.data[begin : self.at]
 
     def size(self) -> int:

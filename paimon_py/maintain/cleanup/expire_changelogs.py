@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, OtherReferences, other_references
 from paimon_py.maintain.cleanup.expired import ExpiredChangelogs
-from paimon_py.maintain.cleanup.retention import Retention, first_kept_changelog
+from paimon_py.maintain.cleanup.retention import FetchedSnapshots, Retention, first_kept_changelog
 from paimon_py.maintain.observers import report
 from paimon_py.metadata.branches import other_branches
 from paimon_py.metadata.open_table import OpenTable
@@ -34,58 +36,51 @@ def expire_changelogs(
         TableNotFoundError: another table is at the path.
         CorruptionError, StorageError: a changelog, tag, branch or consumer cannot be read; nothing was deleted.
     """
-    ids, earliest = table.root.changelogs.ids(), table.root.snapshots.earliest_id()
-    latest = table.root.snapshots.latest_id()
+    root = table.root
+    ids, earliest, latest = root.changelogs.ids(), root.snapshots.earliest_id(), root.snapshots.latest_id()
     if latest is None:
-        table.root.schemas.latest()
+        root.schemas.latest()
     if not ids or latest is None or earliest is None:
         return ExpiredChangelogs(reason="no changelog is kept longer than its snapshot", dry_run=dry_run)
-    found: dict[int, Snapshot | None] = {}
-
-    def get(number: int) -> Snapshot | None:
-        if number not in found:
-            found[number] = table.root.changelogs.find(number)
-        return found[number]
-
-    def time_of(number: int) -> int | None:
-        changelog = get(number)
-        return None if changelog is None else changelog.time_millis
-
-    consumers = {consumer.name: consumer.next_snapshot_id for consumer in table.root.consumers.all()}
-    kept = first_kept_changelog(ids, latest, retention, consumers, time_of)
-    going = [one for number in ids if number < kept.snapshot_id and (one := get(number)) is not None]
-    plan, others = _plan_deletion(table, going, progress), other_references(table.root, going)
+    known = FetchedSnapshots(root.changelogs.find)
+    consumers = {consumer.name: consumer.next_snapshot_id for consumer in root.consumers.all()}
+    kept = first_kept_changelog(ids, latest, retention, consumers, known.time_of)
+    going = [one for number in ids if number < kept.snapshot_id for one in known.get(number)]
+    plan, others = _plan_deletion(table, going, progress), other_references(root, going)
     if going:
-        following, oldest = get(kept.snapshot_id), table.root.snapshots.find(earliest)
-        if following is not None:
+        oldest = root.snapshots.find(earliest)
+        for following in known.get(kept.snapshot_id):
             plan.spare_metadata(following, missing_ok=True)
         plan.spare([] if oldest is None else [oldest])
-        _spare_references(table.root, plan, others, going, kept.snapshot_id)
-    left_files, said = 0, tuple[str, ...]()
+        _spare_references(root, plan, others, going, kept.snapshot_id)
+    left_files = 0
     if going and not dry_run:
-        table.root.schemas.latest()
-        table.root.changelogs.raise_earliest(kept.snapshot_id)
-        table.root.changelogs.forget(table.root.each_of_same(range(going[0].id, kept.snapshot_id)))
-        plan.spare(other_references(table.root, going).without(others))
+        root.schemas.latest()
+        root.changelogs.raise_earliest(kept.snapshot_id)
+        root.changelogs.forget(root.each_of_same(range(going[0].id, kept.snapshot_id)))
+        plan.spare(other_references(root, going).without(others))
         left_files = plan.delete(progress=progress)
-        EXPIRY.info(
-            "%s: changelogs %d to %d expired, with %d data files; %s", table.root.path, going[0].id, going[-1].id,
-            plan.counts.data_files, kept.reason,
-            extra=fields(table.root, changelogs=len(going), data_files=plan.counts.data_files),
-        )  # fmt: skip
-        said = report(table.root, lambda: _event(table.root, going, plan))
-    counts = plan.counts
-    return ExpiredChangelogs(
+    done = ExpiredChangelogs(
         snapshot_ids=tuple(one.id for one in going),
         earliest_id=kept.snapshot_id,
         latest_id=ids[-1],
         reason=kept.reason,
-        data_files=counts.data_files,
-        metadata_files=counts.metadata_files,
+        data_files=plan.counts.data_files,
+        metadata_files=plan.counts.metadata_files,
         left_files=left_files,
         dry_run=dry_run,
-        warnings=said,
     )
+    return _report(root, done) if going and not dry_run else done
+
+
+def _report(root: TableRoot, done: ExpiredChangelogs) -> ExpiredChangelogs:
+    """Log an expiry and notify observers; returns the result with their warnings."""
+    first, last = done.snapshot_ids[0], done.snapshot_ids[-1]
+    EXPIRY.info(
+        "%s: changelogs %d to %d expired, with %d data files; %s", root.path, first, last, done.data_files, done.reason,
+        extra=fields(root, changelogs=len(done.snapshot_ids), data_files=done.data_files),
+    )  # fmt: skip
+    return msgspec.structs.replace(done, warnings=report(root, lambda: _event(root, done)))
 
 
 def _plan_deletion(table: OpenTable, going: Sequence[Snapshot], progress: Progress | None) -> DeletionPlan:
@@ -124,9 +119,9 @@ def _is_kept(root: TableRoot, tag: Snapshot) -> bool:
     return found is not None and found.mark == tag.mark
 
 
-def _event(root: TableRoot, going: Sequence[Snapshot], plan: DeletionPlan) -> ExpiryEvent:
+def _event(root: TableRoot, done: ExpiredChangelogs) -> ExpiryEvent:
     return ExpiryEvent(
-        **root.event_place(), what="changelogs", count=len(going), first_id=going[0].id, last_id=going[-1].id,
-        deleted_files=plan.counts.data_files + plan.counts.metadata_files,
+        **root.event_place(), what="changelogs", count=len(done.snapshot_ids), first_id=done.snapshot_ids[0],
+        last_id=done.snapshot_ids[-1], deleted_files=done.data_files + done.metadata_files,
     )  # fmt: skip
 

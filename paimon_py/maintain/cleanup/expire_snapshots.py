@@ -21,7 +21,14 @@ from paimon_py.files.physical import evolves_columns
 from paimon_py.logs import EXPIRY, fields
 from paimon_py.maintain.cleanup.deletion_plan import DeletionPlan, other_references
 from paimon_py.maintain.cleanup.expired import ExpiredSnapshots
-from paimon_py.maintain.cleanup.retention import FirstKept, RetainedChanges, Retention, first_kept, retained_changes
+from paimon_py.maintain.cleanup.retention import (
+    FetchedSnapshots,
+    FirstKept,
+    RetainedChanges,
+    Retention,
+    first_kept,
+    retained_changes,
+)
 from paimon_py.maintain.observers import report
 from paimon_py.metadata.id_runs import current_run
 from paimon_py.metadata.open_table import OpenTable
@@ -67,7 +74,7 @@ def expire_snapshots(
     ids = list(current_run(root.check_listed(root.snapshots.ids()) or [0], root.snapshots.earliest_hint))
     if ids == [0]:
         return ExpiredSnapshots(reason="the table is empty", dry_run=dry_run)
-    known = _Known(root, seen)
+    known = FetchedSnapshots(root.snapshots.find, seen)
     lasting = retained_changes(table.schema.options)
     kept = _first_kept(table, ids, retention, _consumer_positions(table, lasting), known)
     going = [snapshot for number in ids if number < kept.snapshot_id for snapshot in known.get(number)]
@@ -78,32 +85,44 @@ def expire_snapshots(
     if not dry_run:
         root.store.put(earliest_hint_path(root.branch_path), str(kept.snapshot_id).encode(), within=root.path)
     try:
-        beside = other_references(root, going)
+        others = other_references(root, going)
         chain = Chain((*going, following), [following] if following.id == ids[-1] else known.get(ids[-1]))
         plan = _plan_deletion(table, chain, lasting, ProgressCounter(progress, len(going), "snapshots"))
-        ancestor = _tag_before(root, going[0], beside.tags)
-        plan.spare(beside.near(ancestor, kept.snapshot_id, known.has))
-        plan.spare_changes(beside)
+        ancestor = _tag_before(root, going[0], others.tags)
+        plan.spare(others.near(ancestor, kept.snapshot_id, known.has))
+        plan.spare_changes(others)
         if dry_run:
             return _result(ids, kept, going, plan, dry_run=True)
-        if beside.tags:
-            _record_tag(root, chain.snapshots, beside.tags, ancestor)
+        if others.tags:
+            _record_tag(root, chain.snapshots, others.tags, ancestor)
         _require_same(root, following)
     except PaimonError:
         if not dry_run:
             _put_back_hint(root, ids[0])
         raise
+    _delete_snapshots(root, chain, lasting)
+    plan.spare(other_references(root, going).without(others))
+    return _report(root, _result(ids, kept, going, plan, dry_run=False, left_files=plan.delete(executor, progress)))
+
+
+def _delete_snapshots(root: TableRoot, chain: Chain, lasting: RetainedChanges) -> None:
+    """Delete the expiring snapshots, oldest first, after their changelogs and the numbers of users are kept."""
+    *going, _ = chain.snapshots
     if lasting is not RetainedChanges.NOTHING:
         root.changelogs.keep(root.each_of_same(going))
     keep_numbers(root, going, chain.latest)
     for snapshot in root.each_of_same(going, is_checked=lasting is RetainedChanges.NOTHING):
         root.store.delete(snapshot_path(root.branch_path, snapshot.id))
-    plan.spare(other_references(root, going).without(beside))
-    done = _result(ids, kept, going, plan, dry_run=False, left_files=plan.delete(executor, progress))
+
+
+def _report(root: TableRoot, done: ExpiredSnapshots) -> ExpiredSnapshots:
+    """Log an expiry and notify observers; returns the result with their warnings."""
     EXPIRY.info(
         "%s: snapshots %d to %d expired, with %d data files; %s",
         root.path, done.snapshot_ids[0], done.snapshot_ids[-1], done.data_files, done.reason,
-        extra=fields(root, snapshots=len(going), data_files=done.data_files, metadata_files=done.metadata_files),
+        extra=fields(
+            root, snapshots=len(done.snapshot_ids), data_files=done.data_files, metadata_files=done.metadata_files
+        ),
     )  # fmt: skip
     said = report(root, lambda: _event(root, done))
     return msgspec.structs.replace(done, warnings=said) if said else done
@@ -123,7 +142,7 @@ class Chain(NamedTuple):
     latest: list[Snapshot]
 
 
-def _following(root: TableRoot, number: int, known: _Known) -> Snapshot:
+def _following(root: TableRoot, number: int, known: FetchedSnapshots) -> Snapshot:
     """The first kept snapshot. Raises: as `_require_same`"""
     for found in known.get(number):
         return found
@@ -200,7 +219,7 @@ def _record_tag(
 
 
 def _first_kept(
-    table: OpenTable, ids: Sequence[int], retention: Retention, held: Mapping[str, int], known: _Known
+    table: OpenTable, ids: Sequence[int], retention: Retention, held: Mapping[str, int], known: FetchedSnapshots
 ) -> FirstKept:
     """The first kept snapshot. A consumer that stands at an overwrite also needs the previous snapshot: its stream
     compares them. So it does at any commit that may set columns of existing rows.
@@ -300,25 +319,3 @@ def _result(
     if plan is None:
         return found
     return msgspec.structs.replace(found, **plan.counts._asdict())
-
-
-class _Known:
-    """Snapshots, each fetched once."""
-
-    def __init__(self, root: TableRoot, seen: Snapshot | None) -> None:
-        self._root = root
-        self._found: dict[int, Snapshot | None] = {} if seen is None else {seen.id: seen}
-
-    def has(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot exists."""
-        return any(found.mark == snapshot.mark for found in self.get(snapshot.id))
-
-    def get(self, number: int) -> list[Snapshot]:
-        """The snapshot, or an empty list if another process expired it."""
-        if number not in self._found:
-            self._found[number] = self._root.snapshots.find(number)
-        found = self._found[number]
-        return [] if found is None else [found]
-
-    def time_of(self, number: int) -> int | None:
-        return next((snapshot.time_millis for snapshot in self.get(number)), None)

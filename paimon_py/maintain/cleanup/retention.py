@@ -15,6 +15,7 @@ from paimon_py.arguments import as_python
 from paimon_py.errors import UsageError
 from paimon_py.scan.moments import limit_before
 from paimon_py.spec.options import Options
+from paimon_py.spec.snapshot import Snapshot
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,3 +176,26 @@ def retained_changes(options: Mapping[str, str]) -> RetainedChanges:
     if not kept_longer:
         return RetainedChanges.NOTHING
     return RetainedChanges.WRITTEN if table.get_enum("changelog-producer") == "none" else RetainedChanges.CHANGELOG
+
+
+class FetchedSnapshots:
+    """Snapshots, or kept changelogs, each fetched once by `find`. `seen`: one that was just read."""
+
+    def __init__(self, find: Callable[[int], Snapshot | None], seen: Snapshot | None = None) -> None:
+        self._find = find
+        self._found: dict[int, Snapshot | None] = {} if seen is None else {seen.id: seen}
+
+    def has(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot exists."""
+        return any(found.mark == snapshot.mark for found in self.get(snapshot.id))
+
+    def get(self, number: int) -> list[Snapshot]:
+        """The snapshot, or an empty list if another process expired it."""
+        if number not in self._found:
+            self._found[number] = self._find(number)
+        found = self._found[number]
+        return [] if found is None else [found]
+
+    def time_of(self, number: int) -> int | None:
+        """The commit time in epoch milliseconds; None if another process expired the snapshot."""
+        return next((snapshot.time_millis for snapshot in self.get(number)), None)

@@ -40,7 +40,7 @@ class Address(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """How to reach the servers, in the order to try them."""
+    """The connection settings of the servers, in the order to try them."""
 
     addresses: tuple[Address, ...]
     user: str

@@ -115,7 +115,7 @@ class _Caster:
     def _known_zone(self) -> str:
         if self._zone is None:
             raise UsageError(
-                "dates and times are cast by the clocks of the session, and Spark does not tell its data sources the"
+                "dates and times are cast by the clocks of the session, and Spark does not give its data sources the"
                 " zone that it has by default: set spark.sql.session.timeZone, or give .option('timeZone', 'UTC')"
             )
         return arrow_zone(self._zone)

@@ -61,7 +61,7 @@ def read_from(asked: SourceOptions) -> Source:
 def where_of(asked: SourceOptions, schema: pa.Schema) -> Predicate | None:
     """The condition on the rows, with its meaning in Spark; None for all rows.
 
-    Spark does not tell its data sources the time zone of the session: an option contains it.
+    Spark does not give its data sources the time zone of the session, so an option contains it.
 
     Raises: UsageError for an invalid condition, and for a time whose zone is unknown.
     """

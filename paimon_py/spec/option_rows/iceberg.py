@@ -11,7 +11,7 @@ _REST = "hive-catalog|rest-catalog"
 
 ROWS: tuple[Row, ...] = (
     ("metadata.iceberg.storage", f"disabled|table-location|hadoop-catalog|{_REST}", "disabled",
-     "Write Iceberg metadata after each commit: beside the table, or where a Hadoop catalog of Iceberg looks."),
+     "Write Iceberg metadata after each commit: next to the table, or where a Hadoop catalog of Iceberg looks."),
     ("metadata.iceberg.storage-location", "table-location|catalog-location", None,
      "Where the metadata is stored: `<table>/metadata`, or `<warehouse>/iceberg/<database>/<table>/metadata`; default"
      " by storage."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime
 from decimal import Decimal
 
@@ -13,8 +14,10 @@ from paimon_py import Catalog, Schema, col, sql
 from paimon_py.env import Env, SerialPool
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind
+from paimon_py.expr.literal import DateValue
 from paimon_py.expr.predicate import Compare
 from paimon_py.expr.sql import parse_where
+from paimon_py.expr.sql_intervals import parse_interval, shift
 from paimon_py.spec.types import Atomic, Field, Root
 
 DAY = 86_400_000
@@ -51,6 +54,70 @@ def test_times_are_those_of_duckdb(begin, length, sign):
     ((wanted,),) = duckdb.sql(f"SELECT epoch_us(CAST({text} AS TIMESTAMP))").fetchall()
     found = literal(text)
     assert found.seconds * 1_000_000 + found.nanos // 1_000 == wanted and not found.zoned
+
+
+EPOCH = datetime.datetime(1970, 1, 1)
+FIRST, LAST = datetime.datetime.min, datetime.datetime.max.replace(microsecond=0)
+LENGTHS = {
+    "1 day": (0, 1, 0), "31 days": (0, 31, 0), "366 days": (0, 366, 0), "1 month": (1, 0, 0), "11 months": (11, 0, 0), "1 year": (12, 0, 0),
+    "1 second": (0, 0, 1), "24 hours": (0, 0, 86_400), "1 month -1 day": (1, -1, 0), "-1 month 31 days": (-1, 31, 0), "1 day -1 second": (0, 1, -1),
+    "9998 years": (119_976, 0, 0), "9999 years": (119_988, 0, 0), "999999999 seconds": (0, 0, 999_999_999), "-999999999 days": (0, -999_999_999, 0),
+}  # fmt: skip
+
+
+def by_calendar(begin, months, days, seconds):
+    """A time moved by months, then by days and seconds; None where Python's calendar ends."""
+    year, month = divmod(begin.year * 12 + begin.month - 1 + months, 12)
+    if not datetime.MINYEAR <= year <= datetime.MAXYEAR:
+        return None
+    begin = begin.replace(year=year, month=month + 1, day=min(begin.day, calendar.monthrange(year, month + 1)[1]))
+    try:
+        return begin + datetime.timedelta(days=days, seconds=seconds)
+    except OverflowError:
+        return None
+
+
+@pytest.mark.parametrize("text", LENGTHS)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_times_near_both_ends_of_the_calendar_are_those_of_python(text, sign):
+    days = [0, 1, 30, 31, 58, 59, 364, 365, 366]
+    begins = [end + side * datetime.timedelta(days=day) for end, side in ((FIRST, 1), (LAST, -1)) for day in days]
+    for begin in [*begins, datetime.datetime(2024, 2, 29), datetime.datetime(2023, 12, 31), datetime.datetime(1970, 1, 1)]:
+        wanted = by_calendar(begin, *(sign * part for part in LENGTHS[text]))
+        moment = literal(f"TIMESTAMP '{begin:%Y-%m-%d %H:%M:%S}'" if begin.year > 999 else f"TIMESTAMP '{begin.isoformat(' ')}'")
+        found = shift(moment, parse_interval(text), sign)
+        assert (None if found is None else EPOCH + datetime.timedelta(seconds=found.seconds)) == wanted, begin
+
+
+@pytest.mark.parametrize("digits", range(1, 12))
+@pytest.mark.parametrize("sign", ["", "+", "-"])
+def test_numbers_of_an_interval_have_at_most_nine_digits(digits, sign):
+    found = parse_interval(f"{sign}{'9' * digits} days")
+    assert found is None if digits > 9 else found.days == int(f"{sign}{'9' * digits}")
+
+
+class At:
+    """A clock that stands still, and the offset of its zone."""
+
+    def __init__(self, millis, offset):
+        self._millis, self._offset = millis, offset
+
+    def millis(self):
+        return self._millis
+
+    def local_millis(self):
+        return self._millis + self._offset
+
+
+@pytest.mark.parametrize("offset", range(-12, 15))
+def test_the_day_is_that_of_the_wall_clock(offset):
+    for hour in range(24):
+        clock = At(1_711_843_200_000 + hour * 3_600_000, offset * 3_600_000)
+        wall = EPOCH + datetime.timedelta(milliseconds=clock.local_millis())
+        for function in ("today", "current_date"):
+            assert parse_where(f"c > {function}()", clock).literal == DateValue((wall - EPOCH).days)
+        assert parse_where("c > localtimestamp()", clock).literal == literal(f"TIMESTAMP '{wall}'")
+        assert parse_where("c > now()", clock).literal.seconds * 1000 == clock.millis()
 
 
 def test_days_are_added_to_dates():
@@ -157,7 +224,7 @@ def test_the_current_time_as_text_or_in_another_type_is_refused_with_that_of_the
         table.update("true", values)
 
 
-LENGTHS = ("1 day", "-3 hours", "1 month", "-1 month", "13 months", "1 month -1 day", "7 microseconds", "1 quarter")
+ADDED = ("1 day", "-3 hours", "1 month", "-1 month", "13 months", "1 month -1 day", "7 microseconds", "1 quarter")
 
 
 @pytest.fixture
@@ -180,8 +247,8 @@ def moments(tmp_path):
 
 
 @pytest.mark.parametrize("text", [
-    *(f"ts + INTERVAL '{length}' {operator} TIMESTAMP '2023-11-29 22:00:00'" for length in LENGTHS for operator in ("<", ">")),
-    *(f"ts - INTERVAL '{length}' BETWEEN TIMESTAMP '2023-01-27 00:00:00' AND TIMESTAMP '2023-03-01 07:00:00'" for length in LENGTHS),
+    *(f"ts + INTERVAL '{length}' {operator} TIMESTAMP '2023-11-29 22:00:00'" for length in ADDED for operator in ("<", ">")),
+    *(f"ts - INTERVAL '{length}' BETWEEN TIMESTAMP '2023-01-27 00:00:00' AND TIMESTAMP '2023-03-01 07:00:00'" for length in ADDED),
     *(f"date_trunc('{unit}', ts) = TIMESTAMP '2024-01-01 00:00:00'" for unit in ("year", "quarter", "month")),
     "CAST(ts AS DATE) = DATE '1969-02-28'", "CAST(ts AS DATE) < DATE '1969-03-03'", "date_trunc('week', d) > DATE '2024-12-20'",
     "date_trunc('hour', ts) < TIMESTAMP '1969-01-31 08:00:00'", "d + 4 = DATE '2024-03-05'", "d - INTERVAL 1 DAY > DATE '2024-11-01'",

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from paimon_py import Catalog, CorruptionError, Table, col
 from paimon_py.formats.parquet import thrift
 from paimon_py.formats.parquet.footer import split_tail, tail
-from paimon_py.formats.parquet.levels import begins_with_levels
+from paimon_py.formats.parquet.levels import levels_before
 
 INNER = pa.struct([pa.field("x", pa.int32(), nullable=False), pa.field("y", pa.string(), nullable=False)])
 KINDS = {
@@ -164,14 +164,37 @@ def denied(whole, name):
     return before + tail(thrift.encode(file))
 
 
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        (pa.int32(), [2, 4]), (pa.int32(), [2, 6, 7]), (pa.int32(), [2, 256 + 4]), (pa.int32(), [2, 256 + 2 * 3, 9]),
+        (pa.int64(), [2 + (4 << 32), 9]), (pa.binary(), [b"\4\1", b"abcd"]), (pa.string(), ["\4\1", "\0" * 8]),
+        (pa.string(), ["\3\3", "x" * 40]), (pa.decimal128(20, 0), [decimal.Decimal(0x0200_0000_0401 << 8), decimal.Decimal(7)]),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_values_that_begin_like_levels_are_values(kind, rows, codec, tmp_path):
+    """The INTs 2 and 4 have the bytes of two levels 0 and two zeros."""
+    catalog = Catalog.open(tmp_path)
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", pa.schema([("v", kind)]))
+    table.write_arrow([{"v": n} for n in rows])
+    (path,) = data_files(table)
+    stored = pa.schema([pa.field("v", kind, nullable=False, metadata={"PARQUET:field_id": "0"})])
+    how = {"compression": codec, "use_dictionary": False, "store_schema": False}
+    pq.write_table(pa.table({"v": rows}, stored), path, **how)
+    assert table.scan().to_arrow()["v"].to_pylist() == rows
+
+
 @settings(max_examples=300)
 @given(st.lists(st.booleans(), min_size=1, max_size=300), st.binary(max_size=40))
 def test_levels_are_recognised_however_they_are_packed(levels, rest):
     """As runs, as groups of eight, and mixed."""
     for body in (runs(levels), groups(levels), runs(levels[:8]) + groups(levels[8:])):
         page = len(body).to_bytes(4, "little") + body + rest
-        assert begins_with_levels(page, len(levels))
-        assert not begins_with_levels(page, len(levels) + 8)
+        assert levels_before(page, len(levels)) == (len(page) - len(rest), sum(levels))
+        assert levels_before(page, len(levels) + 8) is None
 
 
 def runs(levels):

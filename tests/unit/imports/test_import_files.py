@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import pickle
 from functools import partial
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pytest
@@ -28,7 +29,7 @@ from paimon_py import (
     col,
     sql,
 )
-from paimon_py.imports import verb
+from paimon_py.imports import source_files, verb
 from paimon_py.imports.ledger import Ledger
 from paimon_py.spec.referenced_paths import REFERENCED
 
@@ -47,6 +48,7 @@ def ids(table):
     return sorted(table.to_arrow()["id"].to_pylist())
 
 
+FAR = [datetime.datetime(9999, 1, 1), datetime.datetime(1000, 1, 1, 0, 0, 0, 7), None]
 ALL = sorted([*range(6), *range(10, 16), *range(20, 26)])
 
 
@@ -262,6 +264,52 @@ def test_types_that_paimon_or_java_do_not_have(catalog, tmp_path):
     write_orc(tmp_path / "z" / "a.orc", pa.table({"t": pa.array([1], pa.timestamp("ns", "UTC"))}))
     with pytest.raises(SchemaError, match="instants"):
         catalog.import_files("d.z", tmp_path / "z")
+
+
+@pytest.mark.parametrize("listing", [pa.list_, pa.large_list, lambda kind: pa.list_(kind, 1)])
+@pytest.mark.parametrize(("kind", "value"), [(pa.uint64(), 2**64 - 1), (pa.float16(), 1.5), (pa.time64("us"), datetime.time(1))])
+def test_types_that_paimon_does_not_have_in_lists(catalog, tmp_path, kind, value, listing):
+    write_parquet(tmp_path / "l" / "a.parquet", pa.table({"v": pa.array([[value], None], listing(kind))}))
+    catalog.import_files("d.t", tmp_path / "l", copy=True)
+    assert catalog.table("d.t").to_arrow()["v"].to_pylist() == [[value], None]
+
+
+@pytest.mark.parametrize("times", [[1], FAR])
+def test_int96_beside_types_that_paimon_does_not_have(catalog, tmp_path, times):
+    """They lost their nanoseconds when another column of the file was converted, and far ones failed the copy."""
+    given = pa.array(times, pa.timestamp("us" if times is FAR else "ns"))
+    rows = {"id": [*range(len(times))], "u": pa.array([7] * len(times), pa.uint8()), "t": given, "x": ["a"] * len(times)}
+    write_parquet(tmp_path / "l" / "a.parquet", pa.table(rows), use_deprecated_int96_timestamps=True)
+    catalog.import_files("d.t", tmp_path / "l", copy=True)
+    assert catalog.table("d.t").to_arrow().sort_by("id").to_pylist() == pa.table(rows).to_pylist()
+    inner = pa.StructArray.from_arrays([given, rows["u"]], ["t", "u"])
+    write_parquet(tmp_path / "n" / "a.parquet", pa.table({"n": inner}), use_deprecated_int96_timestamps=True)
+    with pytest.raises(SchemaError, match="'n' contains INT96 times beside a type that Paimon does not have"):
+        catalog.import_files("d.n", tmp_path / "n", copy=True)
+
+
+def test_columns_read_in_batches_of_other_lengths(monkeypatch, catalog, tmp_path):
+    rows = pa.table({"u": pa.array(range(100), pa.uint8()), "x": [str(n) for n in range(100)]})
+    write_parquet(tmp_path / "l" / "a.parquet", rows, row_group_size=7)
+    monkeypatch.setattr(source_files, "_BATCH_ROWS", 3)
+    catalog.import_files("d.t", tmp_path / "l", copy=True)
+    assert catalog.table("d.t").to_arrow().sort_by("u").to_pylist() == rows.to_pylist()
+
+
+@pytest.mark.parametrize("copy", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [("CHAR(2)", "ab", "abc"), ("VARCHAR(2)", "äö", "abc"), ("TIME(3)", "10%3A11%3A12", "noon"), ("STRING", "%C3%A4", "%FF")],
+)
+def test_a_directory_gives_a_value_that_the_key_can_have(catalog, tmp_path, kind, good, bad, copy):
+    """By reference, strings of any length were taken; and `%FF`, `%FE` became one value."""
+    write_parquet(tmp_path / "l" / f"k={good}" / "a.parquet", pa.table({"id": [1]}))
+    catalog.import_files("d.t", tmp_path / "l", partition_by={"k": kind}, copy=copy)
+    assert str(catalog.table("d.t").to_arrow()["k"][0].as_py()) == unquote(good)
+    write_parquet(tmp_path / "l" / f"k={bad}" / "b.parquet", pa.table({"id": [2]}))
+    assert len(catalog.import_files("d.t", tmp_path / "l", copy=copy, dry_run=True).misfits) == 1
+    with pytest.raises(SchemaError, match=f"k={bad}/b.parquet: .*{unquote(bad) if kind != 'STRING' else 'not UTF-8'}"):
+        catalog.import_files("d.t", tmp_path / "l", copy=copy)
 
 
 @pytest.mark.parametrize("copy", [False, True])
@@ -486,9 +534,6 @@ def test_files_without_rows_and_columns_without_a_type_are_copied(catalog, tmp_p
     strict = catalog.create_table("d.strict", Schema([("id", "BIGINT NOT NULL"), ("s", "STRING NOT NULL")]))
     assert catalog.import_files("d.strict", tmp_path / "in" / "c.parquet", copy=True).rows == 0
     assert strict.refresh().to_arrow().num_rows == 0
-
-
-FAR = [datetime.datetime(9999, 1, 1), datetime.datetime(1000, 1, 1, 0, 0, 0, 7), None]
 
 
 def test_int96_beyond_nanoseconds_is_refused_by_reference_and_copied(catalog, tmp_path):

@@ -14,7 +14,7 @@ from pyroaring import BitMap
 from unit.imports.source import state
 from unit.public import new_catalog
 
-from paimon_py import Schema, UnsupportedError, UsageError
+from paimon_py import Schema, SchemaError, UnsupportedError, UsageError
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 ROWS = pa.table({
@@ -109,6 +109,18 @@ def test_rows_deleted_in_delta_do_not_appear(catalog, delta):
         catalog.import_delta("d.first", delta)
 
 
+ODD = ["ä", "a b", "x=y", "a/b", "%25", "a:b", "a+b", "a%b", "q?", "#"]
+
+
+def test_partition_values_that_stand_encoded_in_directories_of_delta(catalog, tmp_path):
+    """Their files were looked for under the decoded names."""
+    deltalake = pytest.importorskip("deltalake")
+    given = pa.table({"id": [*range(len(ODD))], "key": ODD})
+    deltalake.write_deltalake(str(tmp_path / "100% delta"), given, partition_by=["key"])
+    assert catalog.import_delta("d.t", tmp_path / "100% delta").by_reference
+    assert rows(catalog.table("d.t")) == given.to_pylist()
+
+
 def test_rewritten_delta_files_are_not_imported_again(catalog, delta):
     import deltalake
 
@@ -194,6 +206,39 @@ def test_renamed_columns_of_iceberg_are_copied(catalog, iceberg):
         update.add_column("text", StringType())
     catalog.import_iceberg("d.u", source)
     assert [row["text"] for row in rows(catalog.table("d.u"))] == [None] * 4
+
+
+def test_partition_values_that_stand_encoded_in_directories_of_iceberg(catalog, tmp_path):
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    (tmp_path / "100% ice").mkdir()
+    place = SqlCatalog("x", uri=f"sqlite:///{tmp_path}/ice.db", warehouse=f"file:{tmp_path / '100% ice'}")
+    place.create_namespace("n")
+    given = pa.table({"id": [*range(len(ODD))], "key": ODD})
+    table = place.create_table("n.t", given.schema)
+    with table.update_spec() as spec:
+        spec.add_identity("key")
+    table.append(given)
+    assert catalog.import_iceberg("d.t", table).by_reference
+    assert rows(catalog.table("d.t")) == given.to_pylist()
+    assert catalog.import_iceberg("d.t", table).files == 0
+
+
+def test_times_of_day_of_iceberg_are_copied_as_whole_milliseconds(catalog, tmp_path):
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    place = SqlCatalog("x", uri=f"sqlite:///{tmp_path}/ice.db", warehouse=f"file://{tmp_path}")
+    place.create_namespace("n")
+    given = pa.table({"id": [0, 1], "t": pa.array([datetime.time(1, 2, 3, 4000), None], pa.time64("us"))})
+    table = place.create_table("n.t", given.schema)
+    table.append(given)
+    done = catalog.import_iceberg("d.t", table)
+    assert not done.by_reference and "a type that Paimon does not have" in done.copied_because
+    assert rows(catalog.table("d.t")) == given.to_pylist()
+    table.append(pa.table({"id": [2], "t": pa.array([datetime.time(1, 2, 3, 4)], pa.time64("us"))}))
+    with pytest.raises(SchemaError, match="t"):
+        catalog.import_iceberg("d.other", table)
+    assert "other" not in catalog.tables("d")
 
 
 def test_older_snapshots_of_iceberg(catalog, iceberg):

@@ -208,6 +208,29 @@ def test_a_branch_that_main_has_outlived():
     assert table._root.snapshots.earliest_id() == 2
 
 
+def test_tags_of_snapshots_that_a_branch_descends_from_stay_though_main_has_outlived_them():
+    """The branch has expired the snapshots that both had, or main has; its origin, or their parent, names them."""
+    for begin, side in ((3, "main"), (2, "main"), (3, "branch")):
+        table = Catalog(MemoryStore(), "/w")
+        table.create_database("d")
+        table = table.create_table("d.t", rows(1).schema, primary_key=["k"], options={"bucket": "1", "write-only": "true"})
+        for key in (1, 2, 3):
+            table.write_arrow(rows(key))
+        table.create_tag("early", 1)
+        table.create_tag("shared", 2)
+        branch = table.create_branch("b", from_=begin)
+        table.write_arrow(rows(4))
+        table.create_tag("beyond", 4)
+        branch.write_arrow(rows(70))
+        branch.write_arrow(rows(71))
+        for one in (table, branch) if side == "branch" else (table,):
+            one.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
+        moved = table.fast_forward("b", discard=True)
+        assert moved.tags == ("beyond",) and [tag.name for tag in table.tags()] == ["early", "shared"], (begin, side)
+        assert table.scan(tag="early").to_arrow()["k"].to_pylist() == [1]
+        assert sorted(table.scan(tag="shared").to_arrow()["k"].to_pylist()) == [1, 2]
+
+
 def test_a_branch_that_forgot_where_it_parted_keeps_its_files():
     catalog = Catalog(MemoryStore(), "/w")
     catalog.create_database("d")
@@ -223,6 +246,25 @@ def test_a_branch_that_forgot_where_it_parted_keeps_its_files():
     table.compact(full=True)
     table.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
     assert keys(branch) == [1, 2, 3] and keys(table) == [1, 2, 4]
+
+
+def test_consumers_of_changelogs_that_outlive_their_snapshots_are_named_too():
+    catalog = Catalog(MemoryStore(), "/w")
+    catalog.create_database("d")
+    options = {"bucket": "1", "write-only": "true", "changelog.num-retained.min": "50", "changelog.num-retained.max": "50"}
+    table = catalog.create_table("d.t", rows(1).schema, primary_key=["k"], options=options)
+    for key in (1, 2, 3):
+        table.write_arrow(rows(key))
+    branch = table.create_branch("b")
+    for key in (4, 5):
+        branch.write_arrow(rows(key))
+    table.expire_snapshots(retain_min=1, retain_max=1, older_than=EVERY_AGE)
+    branch.expire_snapshots(retain_min=1, retain_max=1, older_than=EVERY_AGE)
+    stream = table.stream(from_=2, consumer_id="late")
+    assert stream.poll().snapshot_id == 2
+    with pytest.raises(CommitConflictError, match="nothing was done: consumers .*: 'late'"):
+        table.fast_forward("b")
+    assert stream.poll().snapshot_id == 3
 
 
 @pytest.mark.parametrize("read", [0, 1, 2])

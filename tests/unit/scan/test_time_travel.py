@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from paimon_py import Catalog
+from paimon_py import Catalog, SetOption
 from paimon_py.errors import OptionError, TagNotFoundError, UnsupportedError, UsageError
 from paimon_py.scan.incremental import Incremental
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
@@ -187,3 +188,21 @@ def test_files_are_chosen_by_the_local_time_that_they_store(zone, tmp_path, monk
         finally:
             patch.undo()
             time.tzset()
+
+
+def test_options_of_one_scan_apply_to_states_under_earlier_schemas():
+    catalog = Catalog.open("memory://given")
+    catalog.drop_database("d", missing_ok=True, cascade=True)
+    catalog.create_database("d")
+    options = {"bucket": "1", "deletion-vectors.enabled": "true", "write-only": "true"}
+    table = catalog.create_table("d.t", {"k": "BIGINT NOT NULL", "v": "BIGINT"}, primary_key=["k"], options=options)
+    table.write_arrow([{"k": 1, "v": 1}])
+    table.create_tag("first")
+    sees_all = {"deletion-vectors.merge-on-read": "true"}
+    assert table.scan(tag="first", options=sees_all).count() == 1
+    table.alter(SetOption("target-file-size", "1 mb"))
+    table.write_arrow([{"k": 2, "v": 2}])
+    for at in ({"tag": "first"}, {"snapshot_id": 1}):
+        assert table.scan(**at).count() == 0
+        found = table.scan(**at, options=sees_all)
+        assert found.to_arrow().to_pylist() == [{"k": 1, "v": 1}] == pickle.loads(pickle.dumps(found)).to_arrow().to_pylist()

@@ -210,6 +210,7 @@ NESTED = {
     "l": ("ARRAY<INT>", "[1, null]", [1, None]),
     "e": ("MAP<STRING, BIGINT>", '[{"key": "a", "value": 1}]', [("a", 1)]),
     "o": ("MAP<STRING, BIGINT>", "{}", []),
+    "t": ("MAP<TIME(0), TIME(3)>", '{"10:00:00": "23:59:59.25"}', [(datetime.time(10), datetime.time(23, 59, 59, 250_000))]),
     "v": ("VARIANT", '{"a": [1, "x"]}', None),
     "w": ("VARIANT", '"x"', None),
 }  # fmt: skip
@@ -246,6 +247,16 @@ def test_maps_and_variants_of_json_files_are_objects(nested, tmp_path):
     rows, variants = nested_rows(nested)
     assert rows[:2] == [{"k": 1, **plain}, {"k": 2, **dict.fromkeys(plain)}] and len(variants) == 2
     assert [row["m"] for row in rows[2:]] == [[(f"{number}{'x' * 300}", number)] for number in range(3, 5_000)]
+
+
+def test_times_of_json_files_are_texts(catalog, tmp_path):
+    table = catalog.create_table("d.n", Schema([("k", "INT"), ("t", "TIME(3)")]))
+    (tmp_path / "a.json").write_text('{"k": 1, "t": "23:59:59.25"}\n{"k": 2, "t": null}\n')
+    table.load_files(tmp_path / "a.json")
+    assert reopened(table).to_arrow()["t"].to_pylist() == [datetime.time(23, 59, 59, 250_000), None]
+    (tmp_path / "b.json").write_text('{"k": 3, "t": "25:00:00"}\n')
+    with pytest.raises(UsageError, match="25:00:00"):
+        table.load_files(tmp_path / "b.json")
 
 
 @pytest.mark.parametrize(("name", "value", "told"), [

@@ -163,5 +163,5 @@ def test_a_null_in_a_list_is_corruption():
 def test_deletion_vectors_of_no_files_are_corruption():
     """One flipped bit in the name of the field, which stands in the header, let dead rows come back alive."""
     data = write_index_manifest(INDEXES, "null").replace(b"_DELETIONS_VECTORS_RANGES", b"_DELETIONS_VECTORS_PLACES")
-    with pytest.raises(CorruptionError, match="does not say of which files"):
+    with pytest.raises(CorruptionError, match="without the names of their data files"):
         read_index_manifest(data)
