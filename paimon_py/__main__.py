@@ -14,7 +14,7 @@ except ModuleNotFoundError as error:
 
     def main(arguments: Sequence[str] | None = None) -> int:  # noqa: ARG001 - the same call as the real one
         """Print what to install. Returns: 1"""
-        install = "pip install 'paimon_py[cli]'"
+        install = "pip install 'paimon-py[cli]'"
         sys.stderr.write(f"error: the command line needs {_MISSING}, which is not installed: {install}\n")
         return 1
 

@@ -22,7 +22,7 @@ from paimon_py.catalog.server import CatalogServer
 from paimon_py.catalog.sql import CatalogSql
 from paimon_py.catalog.views_and_functions import CatalogViewsAndFunctions
 from paimon_py.codec.arrow_types import from_arrow_schema
-from paimon_py.env import Env, env_of
+from paimon_py.env import Clock, Env, env_of
 from paimon_py.errors import (
     AlreadyExistsError,
     DatabaseNotFoundError,
@@ -277,7 +277,7 @@ class Catalog(
         if isinstance(name, str) and name.startswith(f"{SYSTEM_DATABASE}."):
             from paimon_py.system.warehouse_tables import warehouse_table
 
-            return cast("Table", warehouse_table(_Warehouse(self), name.partition(".")[2]))
+            return cast("Table", warehouse_table(_Warehouse(self, self._env.clock), name.partition(".")[2]))
         full = self._split(name, "table")
         root = self._metastore.find(full)
         try:
@@ -399,6 +399,7 @@ class _Warehouse(msgspec.Struct, frozen=True):
     """The part of a catalog that system tables of all tables use."""
 
     catalog: Catalog
+    clock: Clock
 
     @property
     def warehouse(self) -> str:

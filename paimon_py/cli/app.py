@@ -20,7 +20,7 @@ from paimon_py.cli.history import consumers, history, rollback
 from paimon_py.cli.iceberg import iceberg
 from paimon_py.cli.import_files import import_files
 from paimon_py.cli.listings import files, list_tables, partitions, show, show_schema, snapshots
-from paimon_py.cli.load import load
+from paimon_py.cli.load import delete, load
 from paimon_py.cli.output import on_one_line
 from paimon_py.cli.query import sql
 from paimon_py.cli.read import diff, head, tail
@@ -50,7 +50,9 @@ _OTHER_WORDS = {
     **dict.fromkeys(("vacuum", "clean", "gc"), "expire, and orphans"),
     **dict.fromkeys(("check", "fsck", "repair"), "doctor"),
     **dict.fromkeys(("maintain", "serve", "run"), "care"),
-    **dict.fromkeys(("delete", "remove", "rm"), "drop"),
+    "truncate": "delete --where TRUE",
+    "remove": "delete for rows, or drop for a table",
+    "rm": "drop",
 }
 """Names from other tools, and the commands that correspond to them."""
 
@@ -90,8 +92,8 @@ def completion(shell: str) -> None:
 
 _COMMANDS = (
     list_tables, show, show_schema, snapshots, history, files, partitions, tree, top, report, doctor, head, diff,
-    tail, sql, load, import_files, care, compact, rescale, expire, orphans, tag, branch, create, alter, drop, rollback,
-    consumers, iceberg,
+    tail, sql, load, delete, import_files, care, compact, rescale, expire, orphans, tag, branch, create, alter, drop,
+    rollback, consumers, iceberg,
 )  # fmt: skip
 _EXAMPLES = {
     "ls": ["ls warehouse", "ls s3://lake/wh shop -o s3.endpoint=https://s3.example"],
@@ -118,6 +120,10 @@ _EXAMPLES = {
     "load": [
         "load warehouse/shop.db/orders new.csv more.parquet",
         "load shop.orders -w warehouse a.txt --kind csv --null NA",
+    ],
+    "delete": [
+        "delete warehouse/shop.db/orders --where 'price < 0'",
+        "delete shop.orders -w warehouse --where \"day < today() - INTERVAL 30 DAY\" --yes",
     ],
     "import": ["import warehouse shop.orders s3://old/orders/ --dry-run", "import warehouse shop.orders old --copy"],
     "care": [

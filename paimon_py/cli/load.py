@@ -1,4 +1,4 @@
-"""The command that loads CSV, Parquet or JSON files, batch by batch, as one commit."""
+"""The commands that load CSV, Parquet or JSON files, batch by batch, as one commit, and that delete rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ import msgspec
 
 from paimon_py import BadRow, CommitResult, Snapshot, Table
 from paimon_py.cli.output import show_record, takes_format
-from paimon_py.cli.terminal import explained_interrupt, progress
+from paimon_py.cli.sizes import count_text
+from paimon_py.cli.terminal import ask, explained_interrupt, progress, takes_yes
 from paimon_py.cli.values import new_file, takes_table
 
 _STDIN = "-"
@@ -60,6 +61,29 @@ def load(  # noqa: PLR0913
         if bad is not None and not done.already_committed:
             bad.end()
     _show(done, bad, form)
+
+
+@click.command()
+@takes_table
+@click.option("--where", required=True, help="The rows to delete, such as \"a > 3 AND b LIKE 'x%'\".")
+@click.option("--user", help="User of the deletion; with --identifier it can be repeated.")
+@click.option("--identifier", type=int, help="Number of this deletion; a repeated number does nothing.")
+@takes_yes
+@takes_format
+def delete(table: Table, where: str, user: str | None, identifier: int | None, yes: bool, form: str) -> None:
+    """Delete the rows that match a condition; earlier snapshots still have them."""
+    if not yes:
+        rows = count_text(table.scan(where=where).count(), "row")
+        ask(f"Delete {rows} of {table.location}?", yes=yes)
+    with progress("deleting") as report:
+        done = table.delete(where, user=user, identifier=identifier, progress=report)
+    show_record(
+        {
+            "snapshot_id": done.snapshot_id, "deleted": done.deleted, "new_files": done.files_added,
+            "already_committed": done.already_committed, "warnings": list(done.warnings),
+        },
+        form,
+    )  # fmt: skip
 
 
 def _what_was_done(table: Table, before: Snapshot | None, identifier: int | None) -> str:

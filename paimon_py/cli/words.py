@@ -85,6 +85,10 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"\bolder_than\b(?!=)", "--older-than"),
     (r"timedelta\(days=(\d+)\)(?: or '\1d')?", r"\1d"),
     (r"\bcall (?=paimon-py)", "run "),
+    (r'\bcatalog\.sql\("([^"]*)"\)', r'paimon-py sql WAREHOUSE "\1"'),
+    (r"; a function casts: lambda rows: [^;]*", ""),
+    (r"\bis_null\(\)", "IS NULL"),
+    (r"\bis_not_null\(\)", "IS NOT NULL"),
 )
 
 
@@ -101,6 +105,7 @@ def in_commands(text: str) -> str:
     text = _with_commands(text)
     for pattern, wording in _COMPILED:
         text = pattern.sub(wording, text)
+    text = _COLUMN.sub(lambda found: ".".join(_STEP.findall(found[1])) + found[2].replace(".", " "), text)
     return _KEYWORD.sub(_option, text)
 
 
@@ -210,4 +215,6 @@ def _ends(text: str, begin: int) -> Iterator[int]:
 
 _VERB = re.compile(rf"(?<![\w.])(?:(?:[Tt]able|[Cc]atalog)\.)?({'|'.join((*_COMMANDS, 'alter'))})\(")
 _KEYWORD = re.compile(rf"(?<![\w.(-])({'|'.join(_OPTIONS)})=('[^']*'|…|True|(?=[ ,;.]|$))")
+_COLUMN = re.compile(r'\bcol\(("(?:[^"\\]|\\.)+"(?:, "(?:[^"\\]|\\.)+")*)\)((?:\.(?=IS ))?)')
+_STEP = re.compile(r'"((?:[^"\\]|\\.)+)"')
 _COMPILED = tuple((re.compile(pattern), wording) for pattern, wording in _PHRASES)

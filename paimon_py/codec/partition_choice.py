@@ -6,6 +6,7 @@ Source: format.md §15.5; Java `PartitionPredicate`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -16,7 +17,7 @@ from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Mask, binary_array, from_numpy, numpy_values
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
-from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
+from paimon_py.expr.bind import all_of, any_of, bind, predicate_at
 from paimon_py.expr.column import col
 from paimon_py.expr.predicate import Constant, Predicate
 from paimon_py.expr.prune import Bounds, may_match
@@ -26,6 +27,9 @@ from paimon_py.spec.data_file import Stats
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
+
+if TYPE_CHECKING:
+    from paimon_py.expr.sql_intervals import Now
 
 _LONG_MAX = (1 << 63) - 1
 
@@ -118,7 +122,7 @@ class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def choice_of(
-    schema: TableSchema, verb: str, partitions: object, where: Predicate | str | None = None
+    schema: TableSchema, verb: str, partitions: object, where: Predicate | str | None = None, now: Now | None = None
 ) -> PartitionChoice | None:
     """The choice by a verb's arguments `partitions=[{"month": 3}]` and `where`, both of which must match; None: all.
 
@@ -127,7 +131,7 @@ def choice_of(
     chosen = None if partitions is None else PartitionChoice.of_specs(schema, _specs(verb, partitions))
     if where is None:
         return chosen
-    predicate = predicate_of(where)
+    predicate = predicate_at(where, now)
     others = sorted(columns_of(predicate) - set(schema.partition_keys))
     if others:
         keys = ", ".join(schema.partition_keys) or "none"

@@ -25,6 +25,7 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
 from paimon_py.progress import Progress, ProgressCounter
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.file_indexes import check_file_indexes
 from paimon_py.spec.iceberg import writes_iceberg
 from paimon_py.spec.layout import MAIN_BRANCH, snapshot_path
 from paimon_py.spec.manifest import IndexEntry
@@ -87,8 +88,17 @@ def _with_sense(schema: TableSchema) -> tuple[TableSchema, Mapping[str, str]]:
             check_values({name: text})
         except OptionError as error:
             senseless[name] = str(error)
-    options = {name: text for name, text in schema.options.items() if name not in senseless}
-    return msgspec.structs.replace(schema, options=options), senseless
+    while True:
+        options = {name: text for name, text in schema.options.items() if name not in senseless}
+        found = msgspec.structs.replace(schema, options=options)
+        try:
+            check_file_indexes(found, Options(options))
+        except OptionError as error:
+            if error.option not in options:
+                raise
+            senseless[error.option] = str(error)
+        else:
+            return found, senseless
 
 
 def _buckets_without_vectors(table: OpenTable, live: EntryColumns) -> tuple[str, ...]:

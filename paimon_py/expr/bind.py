@@ -40,7 +40,7 @@ from paimon_py.expr.predicate import (
     ValueTree,
     as_predicate,
 )
-from paimon_py.expr.references import map_values, refs_of
+from paimon_py.expr.references import map_values, predicate_with_time, refs_of
 from paimon_py.spec.type_text import UNASSIGNED
 from paimon_py.spec.types import Atomic, DataType, Field, Root, RowType, VariantParts
 
@@ -69,7 +69,8 @@ def predicate_at(where: object, now: Now | None) -> Predicate:
         from paimon_py.expr.sql import parse_where
 
         return parse_where(where, now)
-    return as_predicate(where)
+    found = as_predicate(where)
+    return found if now is None else predicate_with_time(found, now)
 
 
 def bind(predicate: Predicate, fields: Sequence[Field], *, takes_parts: bool = False) -> Predicate:

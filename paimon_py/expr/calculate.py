@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from paimon_py.decimal_digits import quotient, quotient_type, scaled_down
 from paimon_py.errors import SchemaError
+from paimon_py.expr import times
 from paimon_py.expr.arrays import literal_array
 from paimon_py.expr.literal import BinaryValue, DateValue, DecimalValue, LiteralValue, TimestampValue
 from paimon_py.expr.predicate import (
@@ -30,7 +31,9 @@ from paimon_py.expr.predicate import (
     Ref,
     Sign,
     ValueTree,
+    value_text,
 )
+from paimon_py.expr.sql_intervals import NOW
 from paimon_py.spec.types import Atomic, Root
 
 Columns = Mapping[str, pa.Array]
@@ -156,10 +159,25 @@ def _of_decimal(number: Decimal) -> pa.Array:
 
 def _arithmetic(what: Arithmetic, around: Surroundings) -> Calculated:
     sides = [calculate(side, around) for side in (what.left, what.right)]
+    if what.sign in ("+", "-") and pa.types.is_date32(sides[0].type) and pa.types.is_integer(sides[1].type):
+        return _plus_days(what.sign, sides)
     for at, side in enumerate((what.left, what.right)):
         if pa.types.is_decimal(sides[1 - at].type) and isinstance(side, float):
             sides[at] = _constant(DecimalValue(repr(side)))
     return _of_numbers(what.sign, sides)
+
+
+def _plus_days(sign: Sign, sides: Sequence[Calculated]) -> Calculated:
+    """A date plus or minus a number of days."""
+
+    def value(columns: Columns, rows: int) -> pa.Array:
+        dates, days = (side.value(columns, rows) for side in sides)
+        try:
+            return times.add_days(dates, days if sign == "+" else pc.negate_checked(days))
+        except pa.ArrowInvalid as error:
+            raise SchemaError(f"a date {sign} a number of days is not a date: {error}") from error
+
+    return Calculated(value, _names(sides), pa.date32())
 
 
 def _of_numbers(sign: Sign, sides: Sequence[Calculated]) -> Calculated:
@@ -295,6 +313,10 @@ def _names(parts: Sequence[Calculated]) -> frozenset[str]:
 
 def _call(what: FunctionCall, around: Surroundings) -> Calculated:
     name = what.function
+    if name in times.FUNCTIONS:
+        return _of_times(what, around)
+    if name in NOW:
+        raise SchemaError(f"{name}() is not known here; write the time, as in TIMESTAMP '2024-01-31 12:00:00'")
     given = [calculate(argument, around) for argument in what.arguments]
     kinds = [each.type for each in given]
     if name in _OF_TEXT:
@@ -323,6 +345,24 @@ def _call(what: FunctionCall, around: Surroundings) -> Calculated:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(f"{name} of {common}: {error}") from error
     return Calculated(value, _names(given), made.type)
+
+
+def _of_times(what: FunctionCall, around: Surroundings) -> Calculated:
+    """A function of a date or timestamp, and constants."""
+    place = times.FUNCTIONS[what.function]
+    given = calculate(what.arguments[place], around)
+    source = pa.timestamp("us") if pa.types.is_null(given.type) else given.type
+    kernel = times.kernel(what.function, [one for at, one in enumerate(what.arguments) if at != place], source)
+
+    def value(columns: Columns, rows: int) -> pa.Array:
+        arrays = [_as(given.value(columns, rows), source)]
+        try:
+            return kernel(arrays)
+        except pa.ArrowInvalid as error:
+            row = _first_failing(kernel, arrays, rows)
+            raise SchemaError(f"{value_text(what)} of {arrays[0][row]} (row {row} of a batch): {error}") from error
+
+    return Calculated(value, given.names, kernel([pa.array([], source)]).type)
 
 
 _OF_TEXT = frozenset(("concat", "length", "replace", "substring", *_TEXT))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import Any, NoReturn
 
 import msgspec
@@ -16,6 +17,7 @@ from paimon_py.expr.predicate import (
     And,
     Arithmetic,
     ColumnValue,
+    FunctionCall,
     In,
     IsNull,
     IsTrue,
@@ -329,4 +331,12 @@ def _literal(value: object) -> LiteralValue | None:
 
 
 def _calculate(left: object, sign: Sign, right: object) -> Calculation:
+    if isinstance(right, timedelta) and sign in ("+", "-"):
+        from paimon_py.expr.sql_intervals import Interval, interval_text
+
+        nanos = (right.seconds * 1_000_000 + right.microseconds) * 1_000
+        interval = interval_text(Interval(days=right.days, nanos=nanos), 1 if sign == "+" else -1)
+        return Calculation(FunctionCall("add_interval", (tree_of(left), interval)))
+    if isinstance(left, timedelta) and sign == "+":
+        return _calculate(right, sign, left)
     return Calculation(Arithmetic(sign, tree_of(left), tree_of(right)))

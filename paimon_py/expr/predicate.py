@@ -255,6 +255,8 @@ class FunctionCall(msgspec.Struct, frozen=True, tag="call"):
     arguments: tuple[ValueTree, ...]
 
     def __repr__(self) -> str:
+        if self.function == "add_interval":
+            return f"({value_text(self.arguments[0])} + INTERVAL '{self.arguments[1]}')"
         return f"{self.function}({', '.join(map(value_text, self.arguments))})"
 
 

@@ -91,11 +91,23 @@ def may_match(predicate: Predicate, bounds: Mapping[str, Bounds], rows: pa.Array
     if isinstance(predicate, CompareColumns):
         return _pair(predicate, bounds.get(predicate.left.name), bounds.get(predicate.right.name), rows)
     if isinstance(predicate, ValueTest):
-        return np.ones(len(rows), np.bool_)
+        return may_match(predicate.test, _bounds_of_values(predicate, bounds), rows)
     if not isinstance(predicate, (Compare, In, IsNull, TextMatch)):
         raise ValueError(f"{predicate!r} is not bound")
     known = bounds.get(predicate.column.name)
     return np.ones(len(rows), np.bool_) if known is None else _leaf(predicate, known, rows)
+
+
+def _bounds_of_values(test: ValueTest, bounds: Mapping[str, Bounds]) -> dict[str, Bounds]:
+    """The known bounds of calculated values, by name."""
+    from paimon_py.expr.value_bounds import bounds_of_values
+
+    found: dict[str, Bounds] = {}
+    for name, value in bounds_of_values(test, {name: (known.min, known.max) for name, known in bounds.items()}).items():
+        known = bounds[value.column.name]
+        trusted = value.grows and known.trusted_floats if column_type(value.column).root in FLOATS else True
+        found[name] = Bounds(min=value.min, max=value.max, null_count=known.null_count, trusted_floats=trusted)
+    return found
 
 
 def _leaf(leaf: Leaf, known: Bounds, rows: pa.Array) -> Mask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,6 +23,9 @@ from paimon_py.expr.predicate import (
     ValueTest,
     ValueTree,
 )
+
+if TYPE_CHECKING:
+    from paimon_py.expr.sql_intervals import Now
 
 _ALWAYS_CALCULATED = frozenset((
     "coalesce", "concat", "greatest", "least", "length", "lower", "ltrim", "nullif", "replace", "rtrim", "substring",
@@ -82,12 +86,15 @@ def map_values(
 
 
 def map_value(
-    value: ValueTree, of_column: Callable[[Ref], ValueTree], of_condition: Callable[[Predicate], Predicate]
+    value: ValueTree,
+    of_column: Callable[[Ref], ValueTree],
+    of_condition: Callable[[Predicate], Predicate],
+    of_now: Callable[[str], ValueTree] | None = None,
 ) -> ValueTree:
-    """The value with a value for each column, and other conditions in CASE."""
+    """The value with a value for each column, and other conditions in CASE; `of_now`: values for now() and the like."""
 
     def map_part(part: ValueTree) -> ValueTree:
-        return map_value(part, of_column, of_condition)
+        return map_value(part, of_column, of_condition, of_now)
 
     if isinstance(value, ColumnValue):
         return of_column(value.column)
@@ -96,11 +103,33 @@ def map_value(
     if isinstance(value, Negative):
         return Negative(map_part(value.value))
     if isinstance(value, FunctionCall):
+        if not value.arguments and of_now is not None:
+            return of_now(value.function)
         return FunctionCall(value.function, tuple(map(map_part, value.arguments)))
     if isinstance(value, Case):
         branches = tuple((of_condition(condition), map_part(one)) for condition, one in value.branches)
         return Case(branches, map_part(value.otherwise))
     return value
+
+
+def predicate_with_time(predicate: Predicate, now: Now) -> Predicate:
+    """The condition in which now() and the like have become times."""
+    if isinstance(predicate, (And, Or)):
+        return type(predicate)(tuple(predicate_with_time(part, now) for part in predicate.parts))
+    if isinstance(predicate, Not):
+        return Not(predicate_with_time(predicate.part, now))
+    if not isinstance(predicate, ValueTest):
+        return predicate
+    return msgspec.structs.replace(
+        predicate, values=tuple((name, tree_at(value, now)) for name, value in predicate.values)
+    )
+
+
+def tree_at(value: ValueTree, now: Now) -> ValueTree:
+    """The value in which now() and the like have become times."""
+    from paimon_py.expr.sql_intervals import NOW
+
+    return map_value(value, ColumnValue, lambda part: predicate_with_time(part, now), lambda name: NOW[name](now))
 
 
 def calculates(predicate: Predicate) -> bool:

@@ -9,7 +9,7 @@ Grammar in addition to that of values, keywords in any case:
             | value ( = == != <> < <= > >= ) value
             | value IS [NOT] ( NULL | TRUE | FALSE | UNKNOWN | NAN )
             | value IS [NOT] DISTINCT FROM value              NULL counts as a value
-            | value [NOT] IN "(" literal { "," literal } ")"
+            | value [NOT] IN "(" value { "," value } ")"      values without columns
             | value [NOT] BETWEEN value AND value
             | value [NOT] ( LIKE | ILIKE ) text [ ESCAPE text ]
             | ( STARTS_WITH | ENDS_WITH | CONTAINS ) "(" value "," text ")" | ISNAN "(" value ")"
@@ -89,15 +89,16 @@ def parse_column(text: str) -> Ref:
 def sql(text: str) -> Calculable:
     """The value of a SQL text, for `update`, `merge` and conditions: `sql("price * 2")`, `sql("lower(name)") == "x"`.
 
-    A text may contain columns, literals, `+ - * / %`, `||`, CASE, and the functions abs, ceil, coalesce, concat, floor,
-    greatest, least, length, lower, ltrim, nullif, replace, round, rtrim, substring, trim and upper. The result of NULL
-    is NULL.
+    A text may contain columns, literals, `+ - * / %`, `||`, CASE, INTERVAL, and the functions abs, ceil, coalesce,
+    concat, date, date_trunc, floor, greatest, least, length, lower, ltrim, nullif, replace, round, rtrim, substring,
+    trim and upper. The result of NULL is NULL. `now()`, `localtimestamp()` and `today()` are the time at which a method
+    of a table gets the value.
 
     Raises: UsageError with the position and a caret under it.
     """
     if not isinstance(text, str):
         raise UsageError(f'sql() takes a string such as "price * 2", not {text!r}')
-    parser = Conditions(text)
+    parser = Conditions(text, now_is_later=True)
     value = parser.value(0)
     parser.expect_end_of_value()
     return calculable(value)
@@ -193,7 +194,7 @@ class Conditions(Values):
             return self._is(value, depth, negated=self._accept("NOT"))
         negated = self._accept("NOT")
         if self._accept("IN"):
-            return self._in(value, negated)
+            return self._in(value, negated, depth)
         if self._accept("BETWEEN"):
             return self._between(value, negated, depth)
         for test in _LIKES:
@@ -249,19 +250,20 @@ class Conditions(Values):
         self._expect(")")
         return on_values([value], lambda ref: TextMatch(ref, _TESTS[keyword], text))
 
-    def _in(self, value: ValueTree, negated: bool) -> Predicate:
+    def _in(self, value: ValueTree, negated: bool, depth: int) -> Predicate:
         self._expect("(")
-        literals = [self._item()]
+        literals = [self._item(depth)]
         while self._accept(","):
-            literals.append(self._item())
+            literals.append(self._item(depth))
         self._expect(")")
         known = tuple(literal for literal in literals if literal is not None)
         return on_values([value], lambda ref: In(ref, known, has_null=len(known) < len(literals), negated=negated))
 
-    def _item(self) -> LiteralValue | None:
-        if self._at_column():
-            self._fail("IN takes literals; write a = b OR a = c for columns, and text in 'single quotes'")
-        return self._literal()
+    def _item(self, depth: int) -> LiteralValue | None:
+        start, item = self._token, self.value(depth)
+        if isinstance(item, CALCULATED):
+            self._fail("IN takes literals; write a = b OR a = c for columns, and text in 'single quotes'", start)
+        return item
 
     def _between(self, value: ValueTree, negated: bool, depth: int) -> Predicate:
         low = self._compare(value, ">=", depth)

@@ -82,6 +82,19 @@ def parse_interval(text: str) -> Interval | None:
     return Interval(months, days, nanos)
 
 
+def interval_text(interval: Interval, sign: int) -> str:
+    """The interval, or with `sign` −1 its opposite, as `parse_interval` reads it."""
+    parts = {"month": interval.months, "day": interval.days, **_clock_parts(interval.nanos)}
+    return " ".join(f"{sign * number} {unit}" for unit, number in parts.items() if number) or "0 day"
+
+
+def _clock_parts(nanos: int) -> dict[str, int]:
+    seconds, rest = divmod(abs(nanos), NANOS_PER_SECOND)
+    hours, seconds = divmod(seconds, 3600)
+    negative = -1 if nanos < 0 else 1
+    return {"hour": negative * hours, "second": negative * seconds, "microsecond": negative * rest // 1_000}
+
+
 def shift(moment: Moment, interval: Interval, sign: int) -> Moment | None:
     """A date or timestamp plus (`sign` 1) or minus (−1) an interval; None outside the years 1 to 9999.
 

@@ -23,7 +23,7 @@ from paimon_py.expr.literal import (
     parse_timestamp,
     to_literal,
 )
-from paimon_py.expr.predicate import Ref
+from paimon_py.expr.predicate import FunctionCall, Ref
 from paimon_py.expr.sql_intervals import NOW, Interval, Moment, Now, parse_interval
 from paimon_py.expr.sql_tokens import Token, point_at, tokens
 
@@ -40,9 +40,10 @@ _TYPED: dict[str, tuple[Callable[[str], LiteralValue | None], str]] = {
 class Terms:
     """Reads columns and literals from the tokens, one after the other."""
 
-    def __init__(self, text: str, now: Now | None = None) -> None:
+    def __init__(self, text: str, now: Now | None = None, *, now_is_later: bool = False) -> None:
         self._text = text
         self._now = now
+        self._now_is_later = now_is_later
         self._tokens = tokens(text)
         self._at = 0
 
@@ -135,14 +136,14 @@ class Terms:
             self._fail("an INTERVAL is a number and a unit, as in INTERVAL '1' DAY or INTERVAL '2 hours'", token)
         return found
 
-    def _current_time(self) -> Moment:
+    def _current_time(self) -> Moment | FunctionCall:
         """now() and the like."""
         name = self._token.value
-        if self._now is None:
+        if self._now is None and not self._now_is_later:
             self._fail(f"{name}() is not known here; write the time, as in TIMESTAMP '2024-01-31 12:00:00'")
         self._at += 2
         self._expect(")")
-        return NOW[name.lower()](self._now)
+        return FunctionCall(name.lower(), ()) if self._now is None else NOW[name.lower()](self._now)
 
     def _string(self, keyword: str) -> str:
         if self._token.kind != "text":

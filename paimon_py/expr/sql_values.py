@@ -2,10 +2,10 @@
 
 Grammar in addition to that of columns and literals, keywords in any case:
 
-    value   = product { ( + | - | "||" ) product | ( + | - ) interval }      intervals after a date or timestamp
+    value   = product { ( + | - | "||" ) product | ( + | - ) interval }
     product = factor { ( * | / | % ) factor }
-    factor  = ( + | - ) factor | "(" value ")" | call | case | column | literal | now
-    call    = name "(" [ value { "," value } ] ")"
+    factor  = ( + | - ) factor | "(" value ")" | call | case | column | literal | now | interval + factor
+    call    = name "(" [ value { "," value } ] ")" | CAST "(" value AS DATE ")"
     case    = CASE { WHEN condition THEN value } [ ELSE value ] END
             | CASE value { WHEN literal THEN value } [ ELSE value ] END
 
@@ -18,6 +18,7 @@ import difflib
 
 from paimon_py.expr.literal import DateValue, TimestampValue
 from paimon_py.expr.predicate import (
+    CALCULATED,
     Arithmetic,
     Case,
     ColumnValue,
@@ -28,11 +29,13 @@ from paimon_py.expr.predicate import (
     ValueTree,
     compare,
 )
-from paimon_py.expr.sql_intervals import NOW, Interval, Now, shift
+from paimon_py.expr.sql_intervals import NOW, Interval, Now, interval_text, shift
 from paimon_py.expr.sql_terms import MAX_DEPTH, RESERVED, Terms
+from paimon_py.expr.sql_tokens import Token
 
 FUNCTIONS: dict[str, tuple[int, int]] = {
-    "abs": (1, 1), "ceil": (1, 1), "coalesce": (1, 99), "concat": (1, 99), "floor": (1, 1), "greatest": (2, 99),
+    "abs": (1, 1), "ceil": (1, 1), "coalesce": (1, 99), "concat": (1, 99), "date": (1, 1), "date_trunc": (2, 2),
+    "floor": (1, 1), "greatest": (2, 99),
     "least": (2, 99), "length": (1, 1), "lower": (1, 1), "ltrim": (1, 1), "nullif": (2, 2), "replace": (3, 3),
     "round": (1, 2), "rtrim": (1, 1), "substring": (2, 3), "trim": (1, 1), "upper": (1, 1),
 }  # fmt: skip
@@ -41,17 +44,14 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
 _CASTS = "values take the type of their column where nothing is lost; a function casts: lambda rows: rows['a'].cast(…)"
 _CHOOSES = "write CASE WHEN a > 1 THEN b ELSE c END"
 _MEANT = {
-    "cast": _CASTS, "try_cast": _CASTS, "to_char": _CASTS, "to_date": _CASTS, "if": _CHOOSES, "iff": _CHOOSES,
+    "try_cast": _CASTS, "to_char": _CASTS, "to_date": "date", "if": _CHOOSES, "iff": _CHOOSES,
     "iif": _CHOOSES, "decode": _CHOOSES, "ifnull": "coalesce", "nvl": "coalesce", "isnull": "coalesce",
     "len": "length", "char_length": "length", "ceiling": "ceil", "substr": "substring", "ucase": "upper",
     "lcase": "lower", "mod": "write a % b",
 }  # fmt: skip
 """Equivalents of functions of other dialects: a supported function, or advice."""
 _OTHERS = 'catalog.sql("SELECT … WHERE …") has the functions of DuckDB'
-_ON_COLUMN = (
-    "an INTERVAL is added to a date or timestamp, not to a column: write it on the other side, as in"
-    " ts > now() - INTERVAL '1' DAY"
-)
+_ALONE = "an INTERVAL is added to a date or timestamp, as in ts + INTERVAL '1' DAY > now()"
 _SUMS: dict[str, Sign] = {"+": "+", "-": "-"}
 _PRODUCTS: dict[str, Sign] = {"*": "*", "/": "/", "%": "%"}
 _CLAUSES = frozenset(("WHEN", "THEN", "ELSE", "END"))
@@ -60,8 +60,8 @@ _CLAUSES = frozenset(("WHEN", "THEN", "ELSE", "END"))
 class Values(Terms):
     """Recursive descent over the tokens of a value."""
 
-    def __init__(self, text: str, now: Now | None = None) -> None:
-        super().__init__(text, now)
+    def __init__(self, text: str, now: Now | None = None, *, now_is_later: bool = False) -> None:
+        super().__init__(text, now, now_is_later=now_is_later)
         self._open_cases = 0
 
     def disjunction(self, depth: int) -> Predicate:
@@ -91,14 +91,18 @@ class Values(Terms):
         """A sum or difference; of a date and days, or a date or timestamp and an INTERVAL, the result."""
         start = self._token
         if self._at_interval():
-            interval = self._interval()
-        else:
-            other = self._product(depth)
-            if not isinstance(value, DateValue) or type(other) is not int:
-                return Arithmetic(sign, value, other)
-            interval = Interval(days=other)
+            return self._shift(value, self._interval(), sign, start)
+        other = self._product(depth)
+        if isinstance(value, DateValue) and type(other) is int:
+            return self._shift(value, Interval(days=other), sign, start)
+        return Arithmetic(sign, value, other)
+
+    def _shift(self, value: ValueTree, interval: Interval, sign: Sign, start: Token) -> ValueTree:
+        """A date or timestamp plus or minus an interval."""
+        if isinstance(value, CALCULATED):
+            return FunctionCall("add_interval", (value, interval_text(interval, 1 if sign == "+" else -1)))
         if not isinstance(value, (DateValue, TimestampValue)):
-            self._fail(_ON_COLUMN, start)
+            self._fail(_ALONE, start)
         found = shift(value, interval, 1 if sign == "+" else -1)
         if found is None:
             self._fail("the result is not in the years 1 to 9999", start)
@@ -129,7 +133,10 @@ class Values(Terms):
         if self._token.kind == "word" and self._tokens[self._at + 1].keyword == "(":
             return self._current_time() if self._token.value.lower() in NOW else self._call(depth)
         if self._at_interval():
-            self._fail(_ON_COLUMN)
+            start, interval = self._token, self._interval()
+            if not self._accept("+"):
+                self._fail(_ALONE, start)
+            return self._shift(self._factor(depth + 1), interval, "+", start)
         if self._at_case():
             return self._case(depth)
         if self._at_column() and not (self._open_cases and self._token.keyword in _CLAUSES):
@@ -147,6 +154,8 @@ class Values(Terms):
     def _call(self, depth: int) -> FunctionCall:
         token = self._token
         name = token.value.lower()
+        if name == "cast":
+            return self._cast(depth)
         if name not in FUNCTIONS:
             self._fail(f"there is no function {token.value}; {_meant(name)}")
         self._at += 2
@@ -161,6 +170,16 @@ class Values(Terms):
             takes = str(low) if low == high else f"{low} or more" if high == 99 else f"{low} to {high}"
             self._fail(f"{name} takes {takes} arguments, not {len(arguments)}", token)
         return FunctionCall(name, tuple(arguments))
+
+    def _cast(self, depth: int) -> FunctionCall:
+        start = self._token
+        self._at += 2
+        value = self.value(depth + 1)
+        self._expect("AS")
+        if not self._accept("DATE"):
+            self._fail(f"conditions and values cast to DATE only; {_CASTS}; {_OTHERS}", start)
+        self._expect(")")
+        return FunctionCall("date", (value,))
 
     def _case(self, depth: int) -> Case:
         self._at += 1

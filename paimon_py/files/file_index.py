@@ -22,7 +22,14 @@ from paimon_py.expr.predicate import And, Compare, Constant, In, Or, Predicate
 from paimon_py.expr.split import translate
 from paimon_py.formats.base import GREGORIAN_DAYS
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, allows, check_index_options, indexed_type
+from paimon_py.spec.file_indexes import (
+    INDEX_SUFFIX,
+    IndexColumn,
+    allows,
+    check_index_options,
+    check_indexed_column,
+    indexed_type,
+)
 from paimon_py.spec.layout import check_file_name
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.storage.store import OpenRead, join
@@ -53,7 +60,8 @@ class FileIndexWriter:
         by_name = {field.name: field for field in fields}
         self._writers: list[tuple[IndexColumn, IndexWriter]] = []
         for index in indexes:
-            type_ = indexed_type(index, by_name[index.column].type) if index.column in by_name else None
+            check_indexed_column(index, list(by_name))
+            type_ = indexed_type(index, by_name[index.column].type)
             if type_ is None or not isinstance(type_, Atomic) or not allows(index.kind, type_):
                 raise UnsupportedError(
                     f"paimon_py cannot make a {index.kind} index of {index.name!r}", feature=f"file-index.{index.kind}"

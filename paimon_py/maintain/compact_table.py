@@ -40,7 +40,7 @@ def compact_table(
     require_executor(executor)
     check_flag("full", full)
     clustering = sort_clustering(table.schema, order_by, strategy)
-    chosen = leave_out_expired(table, choice_of(table.schema, "compact", partitions, where))
+    chosen = leave_out_expired(table, choice_of(table.schema, "compact", partitions, where, table.root.env.clock))
     published = CommitResult()
     if bucket_mode(table.schema) is BucketMode.POSTPONED:
         published = publish_postponed(table, chosen, progress)

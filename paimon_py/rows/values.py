@@ -27,10 +27,11 @@ from paimon_py.expr.arrow import Filter
 from paimon_py.expr.bind import predicate_of
 from paimon_py.expr.calculate import calculate
 from paimon_py.expr.column import Calculation, Column, Lit, ref_of, tree_of
-from paimon_py.expr.literal import is_na
+from paimon_py.expr.literal import DateValue, TimestampValue, is_na
 from paimon_py.expr.predicate import Constant, Predicate, Ref
 from paimon_py.expr.references import columns_of, with_refs
 from paimon_py.expr.sql import parse_column
+from paimon_py.expr.sql_intervals import NOW
 from paimon_py.rows.fractions import without_fractions
 from paimon_py.rows.text_values import column_meant, correct, is_path
 from paimon_py.rows.variant_parts import bind_with_parts, filter_of, part_reader, without_parts
@@ -42,6 +43,7 @@ from paimon_py.write.misfits import place_of
 from paimon_py.write.steps import Refusal
 
 _DAY = re.compile(r"\s*[0-9]{4}-[0-9]")
+_NOW_OF = {Root.DATE: "today", Root.TIMESTAMP: "localtimestamp", Root.TIMESTAMP_LTZ: "now"}
 
 SOURCE = "source"
 TARGET = "target"
@@ -336,7 +338,11 @@ def _from_calculation(field: Field, what: Calculation | Lit, scope: Scope) -> As
     except SchemaError as error:
         raise SchemaError(f"{field.name}: {error}", fields=(field.name,)) from error
     before = without_fractions(found.type, field)
-    step = _step(before.type, field)
+    try:
+        step = _step(before.type, field)
+    except SchemaError as error:
+        hint = _current_time(field) if isinstance(tree_of(what), (DateValue, TimestampValue)) else ""
+        raise SchemaError(f"{error}{hint}", fields=error.fields) from error
 
     def value(columns: Columns, rows: int) -> pa.Array:
         try:
@@ -356,8 +362,16 @@ def _step(given: pa.DataType, field: Field) -> Callable[[pa.Array], pa.Array]:
     return step
 
 
-def _calculates(value: object) -> str:
+def _current_time(field: Field) -> str:
+    """The way to write the current time into a column; empty for columns of other types."""
+    name = _NOW_OF.get(field.type.root) if isinstance(field.type, Atomic) else None
+    return "" if name is None else f'; sql("{name}()") is the current time for this column'
+
+
+def _calculates(value: object, field: Field) -> str:
     """A hint for a value that was probably meant as an expression."""
+    if isinstance(value, str) and value.strip().casefold().removesuffix("()") in NOW:
+        return _current_time(field)
     if isinstance(value, get_args(Predicate)):
         return '; sql("CASE WHEN a > 1 THEN TRUE ELSE FALSE END") makes a value of a condition'
     if isinstance(value, str) and any(sign in value for sign in "+-*/(") and not _DAY.match(value):
@@ -386,7 +400,7 @@ def _literal(field: Field, value: object) -> pa.Array:
     except VALUE_ERRORS as error:
         found = convert_values([value], field)
         if found is None:
-            raise SchemaError(f"{wanted}: {error}{_calculates(value)}", fields=(field.name,)) from error
+            raise SchemaError(f"{wanted}: {error}{_calculates(value, field)}", fields=(field.name,)) from error
         array = found
     try:
         return _step(array.type, field)(array)

@@ -230,6 +230,11 @@ class _Reader:
         if isinstance(value, Negative):
             return Negative(self._calculation(value.value, is_instant))
         if isinstance(value, FunctionCall):
+            if not value.arguments or value.function in ("add_interval", "date", "date_trunc"):
+                raise UsageError(
+                    f"{value!r}: values of Spark's verbs do not calculate with times, for which Spark uses its time "
+                    "zone; let Spark calculate a column of the source, and merge it"
+                )
             return FunctionCall(value.function, tuple(self._calculation(one, is_instant) for one in value.arguments))
         if isinstance(value, Case):
             branches = [

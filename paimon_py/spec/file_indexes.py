@@ -8,7 +8,7 @@ Source: format.md §11.1; Java `FileIndexOptions`, `SchemaValidation.validateFil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -106,6 +106,22 @@ def indexed_type(index: IndexColumn, type_: DataType) -> DataType | None:
     return None
 
 
+def check_indexed_column(index: IndexColumn, names: Sequence[str]) -> None:
+    """Refuse an index of a column that does not exist, as after Java renames an indexed column.
+
+    Raises: OptionError
+    """
+    if index.column in names:
+        return
+    option = f"{PREFIX}{index.kind}{_COLUMNS}" if index.kind else f"{PREFIX}{_COLUMNS[1:]}"
+    raise OptionError(
+        f"option {option!r} names {index.column!r}, which is not a column{did_you_mean(index.column, names)}; the "
+        f"columns are {list(names)}. An indexed column is dropped together with its name in this option, in one alter; "
+        f"table.alter(RemoveOption({option!r})) removes the index, and SetOption gives it the new name of the column",
+        option=option,
+    )
+
+
 def check_file_indexes(schema: TableSchema, options: Options) -> None:
     """Refuse indexes on missing columns, and on types that cannot be indexed.
 
@@ -122,12 +138,7 @@ def check_file_indexes(schema: TableSchema, options: Options) -> None:
             near = _near(index.kind, KINDS)
             hint = f"did you mean '{PREFIX}{near[0]}{_COLUMNS}'?" if near else f"the kinds are {', '.join(KINDS)}"
             raise refuse(f"asks for an index that does not exist; {hint}")
-        if index.column not in schema.names:
-            raise refuse(
-                f"names {index.column!r}, which is not a column{did_you_mean(index.column, schema.names)}; the "
-                f"columns are {list(schema.names)}. "
-                "An indexed column is dropped together with its name in this option, in one alter"
-            )
+        check_indexed_column(index, schema.names)
         type_ = schema.field(index.column).type
         found = indexed_type(index, type_)
         if found is None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from paimon_py.errors import OptionError
 from paimon_py.spec.file_indexes import renamed_index
 from paimon_py.spec.new_schema import split_keys
-from paimon_py.spec.option_names import FIELDS_PREFIX, check_names
+from paimon_py.spec.option_names import FIELDS_PREFIX, check_names, known_names, nearest
 from paimon_py.spec.options import OPTIONS, Options, check_values
 from paimon_py.spec.schema import TableSchema
 
@@ -119,6 +119,9 @@ def check_remove(schema: TableSchema, name: str, *, has_snapshots: bool) -> None
     _require_name(name)
     if name not in schema.options:
         check_names({name: ""})
+        near = None if name in known_names() else nearest(name, frozenset(schema.options))
+        if near is not None:
+            raise OptionError(f"there is no option {name!r} in the table; did you mean {near!r}?", option=name)
     _check_never(name)
     if not has_snapshots:
         return

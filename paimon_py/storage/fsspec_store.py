@@ -337,11 +337,11 @@ def _delete_literally(system: Any, directory: str, *, directories: bool) -> None
 def _system_class(scheme: str) -> Any:
     try:
         return fsspec.get_filesystem_class(scheme)
-    except ImportError as error:
+    except (ImportError, ValueError) as error:  # fsspec knows abfss only if its package is installed
         extra = _EXTRAS.get(scheme)
-        install = f'pip install "paimon-py[{extra}]"' if extra else str(error)
-        raise UsageError(f"{scheme}:// needs a package that is not installed: {install}") from error
-    except ValueError as error:
+        if extra or isinstance(error, ImportError):
+            install = f'pip install "paimon-py[{extra}]"' if extra else str(error)
+            raise UsageError(f"{scheme}:// needs a package that is not installed: {install}") from error
         known = "s3, gs, abfss, oss, hdfs and memory"
         raise UsageError(f"unknown URL scheme {scheme}://; those of stores are {known}") from error
 

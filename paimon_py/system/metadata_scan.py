@@ -11,7 +11,7 @@ import pyarrow as pa
 from paimon_py.arguments import NameList, check_flag, decoding_metadata, with_location
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
-from paimon_py.expr.bind import all_of, bind, predicate_of
+from paimon_py.expr.bind import all_of, bind, predicate_at
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.references import columns_of
 from paimon_py.html import preformat
@@ -105,7 +105,7 @@ class MetadataScan(SplitRows[MetadataSplit]):
         self._made = made
         self._source = source
         self._columns = listed_names(columns)
-        self._predicate = None if where is None else bind(predicate_of(where), made.fields)
+        self._predicate = None if where is None else bind(predicate_at(where, source.clock), made.fields)
         self._limit = None if limit is None else row_count(limit, "limit")
         self._found: tuple[Snapshot | None] | None = None
         _ = self._projection

@@ -7,7 +7,7 @@ are applied to the batches; the function may check what is needed, and skip read
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -26,6 +26,9 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
+
+if TYPE_CHECKING:
+    from paimon_py.expr.sql_intervals import Now
 
 CHUNK_ROWS = 4_096
 """The number of rows per batch."""
@@ -120,6 +123,10 @@ class Origin(Protocol):
     def path(self) -> str:
         """Directory or URL, for messages."""
 
+    @property
+    def clock(self) -> Now:
+        """The current time, for conditions."""
+
     def find(self) -> Snapshot | None:
         """The snapshot to which the rows belong; None for none."""
 
@@ -138,6 +145,11 @@ class TableSource(msgspec.Struct, frozen=True):
     def path(self) -> str:
         """Directory or URL of the table."""
         return self.root.path
+
+    @property
+    def clock(self) -> Now:
+        """The clock of the table."""
+        return self.root.env.clock
 
     def find(self) -> Snapshot | None:
         """The snapshot of the state; None for an empty table.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import pyarrow as pa
@@ -26,6 +26,9 @@ from paimon_py.system.metadata_table import MetadataTable
 from paimon_py.system.metadata_table_def import Columns, MetadataTableDef, RowRequest, chunks, exactly, fields_of
 from paimon_py.system.texts import partition_names
 
+if TYPE_CHECKING:
+    from paimon_py.expr.sql_intervals import Now
+
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the wall clock of the writer of the file
 
 
@@ -35,6 +38,10 @@ class Warehouse(Protocol):
     @property
     def warehouse(self) -> str:
         """Directory or URL."""
+
+    @property
+    def clock(self) -> Now:
+        """The current time."""
 
     def options(self) -> Mapping[str, str]:
         """The options of the catalog."""
@@ -58,6 +65,11 @@ class WarehouseSource(msgspec.Struct, frozen=True):
     def path(self) -> str:
         """Directory or URL of the warehouse."""
         return self.of.warehouse
+
+    @property
+    def clock(self) -> Now:
+        """The clock of the catalog."""
+        return self.of.clock
 
     def find(self) -> Snapshot | None:
         """None: every table has its own snapshot."""

@@ -135,7 +135,7 @@ class TableCare(TableVerbs, ABC):
         check_flag("full", full)
         check_compactable(self._rules)
         clustering = sort_clustering(self._rules, order_by, strategy)
-        chosen = choice_of(self._rules, "compact", partitions, where)
+        chosen = choice_of(self._rules, "compact", partitions, where, self._open_table.root.env.clock)
         chosen = leave_out_expired(self._open_table.under(self._rules), chosen)
         return plan_compaction(self._open_table.under(self._rules), full=full, chosen=chosen, clustering=clustering)
 
@@ -193,7 +193,7 @@ class TableCare(TableVerbs, ABC):
         from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 
         check_writable(self._rules)
-        chosen = choice_of(self._rules, "rewrite_file_index", partitions, where)
+        chosen = choice_of(self._rules, "rewrite_file_index", partitions, where, self._open_table.root.env.clock)
         table = self._open_table.under(self._rules)
         return run_auto_maintenance(table, rewrite_indexes(table, chosen))
 

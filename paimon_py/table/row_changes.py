@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from paimon_py.arguments import NameList, check_progress
 from paimon_py.executors.executor import Executor, require_executor
@@ -43,11 +43,17 @@ class TableRows(TableVerbs):
             return self._by_tasks(executor, label, progress, "delete", self._with_now(where))
         return self._once(label, lambda: verbs.delete(self._open_table, self._with_now(where), label, progress))
 
-    def _with_now(self, where: Predicate | str) -> Predicate | str:
+    def _with_now(self, where: Any) -> Any:
         """A condition in which now() has become a time."""
-        from paimon_py.expr.bind import predicate_at
+        from paimon_py.expr.current_time import conditions_at
 
-        return predicate_at(where, self._open_table.root.env.clock) if isinstance(where, str) else where
+        return conditions_at(where, self._open_table.root.env.clock)
+
+    def _values_now(self, values: Any) -> Any:
+        """Values in which now() has become a time, also with conditions."""
+        from paimon_py.expr.current_time import values_at
+
+        return values_at(values, self._open_table.root.env.clock)
 
     @commits
     def update(
@@ -67,7 +73,7 @@ class TableRows(TableVerbs):
         """
         from paimon_py.rows import verbs
 
-        label = CommitLabel(user, identifier)
+        label, values = CommitLabel(user, identifier), self._values_now(values)
         if executor is not None:
             return self._by_tasks(executor, label, progress, "update", self._with_now(where), values)
         return self._once(label, lambda: verbs.update(self._open_table, self._with_now(where), values, label, progress))
@@ -123,7 +129,7 @@ class TableRows(TableVerbs):
         """
         from paimon_py.rows.backfill import backfill
 
-        label = CommitLabel(user, identifier)
+        label, values, where = CommitLabel(user, identifier), self._values_now(values), self._with_now(where)
         return self._once(label, lambda: backfill(self._open_table, values, where, label, progress))
 
     @commits
@@ -185,8 +191,11 @@ class TableRows(TableVerbs):
         from paimon_py.rows.clauses import MergeClauses
 
         asked = MergeClauses(
-            matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,
-            by_source_update=when_not_matched_by_source_update, by_source_delete=when_not_matched_by_source_delete,
+            matched_update=self._values_now(when_matched_update),
+            matched_delete=self._with_now(when_matched_delete),
+            insert=self._values_now(when_not_matched_insert),
+            by_source_update=self._values_now(when_not_matched_by_source_update),
+            by_source_delete=self._with_now(when_not_matched_by_source_delete),
         )  # fmt: skip
         label = CommitLabel(user, identifier)
         return self._once(

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import datetime
+import json
+from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 import pytest
 
-from paimon_py import AddColumn, Catalog, DropColumn, OptionError, RenameColumn, SchemaError, SetOption, UsageError
+from paimon_py import (
+    AddColumn,
+    Catalog,
+    DropColumn,
+    OptionError,
+    RemoveOption,
+    RenameColumn,
+    SchemaError,
+    SetOption,
+    UsageError,
+)
 
 _FIELDS = pa.schema(
     [
@@ -198,6 +210,33 @@ def test_an_indexed_column_is_dropped_together_with_its_index(catalog):
         table.alter(DropColumn("day"))
     table.alter(DropColumn("day"), SetOption("file-index.bitmap.columns", "id"), AddColumn("day", "INT"))
     assert table.scan(where="id = 2 AND day IS NULL").count() == 1
+
+
+def test_an_index_of_a_column_that_java_renamed_is_reported_with_the_way_out(catalog):
+    """Java renames an indexed column and keeps its old name in the option."""
+    option = "file-index.bitmap.columns"
+    table = catalog.create_table("db.renamed", _FIELDS, options={option: "id"})
+    table.write_arrow(_ROWS)
+    schemas = Path(table.location) / "schema"
+    schema = json.loads((schemas / "schema-0").read_text())
+    schema["id"], schema["fields"][0]["name"] = 1, "number"
+    (schemas / "schema-1").write_text(json.dumps(schema))
+    table = catalog.table("db.renamed")
+    way_out = rf"names 'id', which is not a column.*table.alter\(RemoveOption\('{option}'\)\) removes the index"
+    with pytest.raises(OptionError, match=way_out):
+        table.write_arrow(table.to_arrow())
+    (finding,) = table.doctor()
+    assert finding.option == option and finding.severity == "problem"
+    eval(finding.mend, {"table": table, "RemoveOption": RemoveOption})
+    assert table.doctor() == []
+    table.write_arrow(table.to_arrow())
+
+
+def test_an_option_that_is_nearly_one_of_the_table_cannot_be_removed(catalog):
+    table = catalog.create_table("db.own", _FIELDS, options={"team.owner": "ann"})
+    with pytest.raises(OptionError, match="no option 'team.ovner' in the table; did you mean 'team.owner'"):
+        table.alter(RemoveOption("team.ovner"))
+    assert table.options == {"team.owner": "ann"}
 
 
 def test_a_write_after_the_bucket_count_changed_is_refused_with_the_way_out(catalog):

@@ -4,7 +4,10 @@ import json
 import subprocess
 import sys
 
-from paimon_py import PaimonError
+import fsspec
+import pytest
+
+from paimon_py import Catalog, PaimonError, UsageError
 
 CASES = {
     "s3fs": ("s3", "s3://b/w", {}), "gcsfs": ("gcs", "gs://b/w", {}),
@@ -54,3 +57,16 @@ def test_a_missing_package_is_named_with_its_command():
     }  # fmt: skip
     assert wrong == {}
     assert {text.partition(":")[0] for text in found.values()} <= {"UsageError", "UnsupportedError"}
+
+
+def test_a_scheme_that_fsspec_knows_from_its_package_is_no_unknown_scheme(monkeypatch):
+    """adlfs itself registers abfss."""
+
+    def unknown(scheme):
+        raise ValueError(f"Protocol not known: {scheme}")
+
+    monkeypatch.setattr(fsspec, "get_filesystem_class", unknown)
+    with pytest.raises(UsageError, match=r'abfss:// needs a package .*: pip install "paimon-py\[azure\]"'):
+        Catalog.open("abfss://c@a.dfs.core.windows.net/w")
+    with pytest.raises(UsageError, match="unknown URL scheme gopher://; those of stores are"):
+        Catalog.open("gopher://w")

@@ -438,6 +438,10 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
         (["head"], 2, "Missing argument 'TABLE'"),
         (["nonsense"], 2, "No such command"),
         (["restore", "w/d.db/t", "3"], 2, "No such command 'restore'; write paimon-py rollback."),
+        (["remove", "w/d.db/t"], 2, "write paimon-py delete for rows, or drop for a table."),
+        (["truncate", "w/d.db/t"], 2, "write paimon-py delete --where TRUE."),
+        (["delete", "d.t", "-w", "{}"], 2, "Missing option '--where'"),
+        (["delete", "d.t", "-w", "{}", "--where", "q = 1", "--yes"], 1, "there is no column 'q'"),
         (["vacuum", "w/d.db/t"], 2, "write paimon-py expire, and orphans."),
         (["head", "d.t", "-w", "{}", "--format", "xml"], 2, "xml"),
         (["head", "d.t", "-w", "{}", "--timestamp", "soon"], 2, "not a time such as"),
@@ -491,7 +495,7 @@ def test_the_module_runs_and_says_what_to_install_where_click_is_missing(place):
     without = "import sys; sys.modules['click'] = None; from paimon_py.__main__ import main; sys.exit(main([]))"
     done = process(["-c", without])
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "error: the command line needs click, which is not installed: pip install 'paimon_py[cli]'\n"
+    assert done.stderr == "error: the command line needs click, which is not installed: pip install 'paimon-py[cli]'\n"
 
 
 def test_every_command_shows_examples_that_it_understands(run):
@@ -637,6 +641,20 @@ def test_a_table_is_taken_back(run, place):
     assert as_json(run, "rollback", place, 1, "--yes")["snapshot_ids"] == [2, 3]
     Table.open(place).create_tag("now")
     assert as_json(run, "rollback", place, "now", "-y")["snapshot_id"] == 1
+
+
+def test_rows_are_deleted_once_after_a_question(run, place):
+    table = Table.open(place)
+    rows = table.count()
+    code, _, err = run("delete", place, "--where", "k >= 0 AND now() > TIMESTAMP '2024-01-01 00:00:00Z'")
+    assert code == 1 and f"Delete {rows} rows of {place}?" in err
+    assert table.refresh().count() == rows
+    least = min(table.to_arrow()["k"].to_pylist())
+    for is_done in (False, True):
+        how = ("--where", f"k <= {least}", "--yes", "--user", "daily", "--identifier", 7)
+        found = as_json(run, "delete", place, *how)
+        assert (found["deleted"], found["already_committed"]) == (0 if is_done else 1, is_done)
+    assert table.refresh().count() == rows - 1
 
 
 def test_consumers_are_listed_moved_and_deleted(run, place):

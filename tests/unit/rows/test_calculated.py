@@ -117,7 +117,7 @@ def test_what_cannot_be_calculated_names_column_row_and_values(table, name, valu
 @pytest.mark.parametrize(
     ("text", "words"),
     [("uper(s)", "did you mean upper"), ("ifnull(s, 'x')", "did you mean coalesce"), ("SUBSTR(s, 2)", "did you mean substring"),
-     ("cast(k as string)", r"no function cast; .*lambda rows: rows\['a'\]\.cast\("), ("if(v > 1, 1, 2)", "no function if; write CASE WHEN"),
+     ("cast(k as string)", r"cast to DATE only; .*lambda rows: rows\['a'\]\.cast\("), ("if(v > 1, 1, 2)", "no function if; write CASE WHEN"),
      ("sqrt(f)", "no function sqrt; the functions are abs, ceil"), ("k +", "expected a column or a literal"), ("round(k", r"expected \)"), ("v > 1", "CASE WHEN only"),
      ("concat()", "1 or more arguments"), ("case end", "expected WHEN"), ("k + 'a", "never closed"), ("", "expected"), ("sum(k)", "the functions are abs"),
      ("(" * 500 + "1" + ")" * 500, "nested deeper"), ("-" * 500 + "k", "nested deeper"), (7, "takes a string")],
