@@ -40,7 +40,6 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.maintain.cleanup.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.rows.result import RowsResult
-from paimon_py.scan.scan import Scan
 from paimon_py.spec.bad_row import BadRow
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.schema_changes import (
@@ -82,6 +81,7 @@ if TYPE_CHECKING:
     from paimon_py.expr.sql import sql
     from paimon_py.files.variant_value import Variant, variant
     from paimon_py.lsm.writer import LSMWriter
+    from paimon_py.scan.scan import Scan
     from paimon_py.spark import (
         analyze_spark,
         compact_spark,
@@ -204,6 +204,10 @@ def __getattr__(name: str) -> object:
         from paimon_py.lsm.writer import LSMWriter
 
         return LSMWriter
+    if name == "Scan":
+        from paimon_py.scan.scan import Scan
+
+        return Scan
     if name == "BlobRef":
         from paimon_py.codec.blob_refs import BlobRef
 

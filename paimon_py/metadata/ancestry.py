@@ -8,9 +8,13 @@ Source: docs/format.md §4.3; docs/reliability.md §3 (o).
 
 from __future__ import annotations
 
-from paimon_py.metadata.manifests import Manifests
+from typing import TYPE_CHECKING
+
 from paimon_py.spec.data_file import identifier
 from paimon_py.spec.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from paimon_py.metadata.manifests import Manifests
 
 
 def is_built_on(manifests: Manifests, child: Snapshot, parent: Snapshot) -> bool:

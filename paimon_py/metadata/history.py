@@ -12,6 +12,7 @@ Source: docs/format.md §2, §4.1, §4.3; docs/reliability.md §3 (b), (c), (f),
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -19,11 +20,13 @@ import pyarrow as pa
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.env import is_distant
 from paimon_py.metadata.entry_filter import EntryFilter
-from paimon_py.metadata.manifests import Manifests
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
+
+if TYPE_CHECKING:
+    from paimon_py.metadata.manifests import Manifests
 
 _AHEAD_MAX = 64
 """The number of snapshots that are fetched in parallel on distant stores."""

@@ -17,10 +17,7 @@ from paimon_py.codec.binary_row import decode_one
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import CorruptionError, StorageError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.files.file_index import matching
 from paimon_py.files.places import path_in, paths_in
-from paimon_py.files.reader import FileReader
-from paimon_py.files.small_files import SmallFile
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
@@ -34,6 +31,8 @@ from paimon_py.storage.store import FileStatus, OpenRead
 if TYPE_CHECKING:
     from paimon_py.codec.file_index.base import Answer
     from paimon_py.files.blob_columns import BlobColumn
+    from paimon_py.files.reader import FileReader
+    from paimon_py.files.small_files import SmallFile
 
 
 class OpenTable:
@@ -191,6 +190,8 @@ class BucketFiles:
 
         Raises: as `schema_of`
         """
+        from paimon_py.files.reader import FileReader
+
         schema = self.schema_of(file)
         return FileReader(
             self.table.store, self.path(file), file, schema, fields, known=self._partition_values, by_page=by_page,
@@ -199,6 +200,8 @@ class BucketFiles:
 
     def small_file(self, file: DataFile) -> SmallFile:
         """A data file to read together with others."""
+        from paimon_py.files.small_files import SmallFile
+
         return SmallFile(self.path(file), file, self._partition_values)
 
     def blob_column(self, field: Field, files: Sequence[DataFile], first_row_id: int, row_count: int) -> BlobColumn:
@@ -215,6 +218,8 @@ class BucketFiles:
 
         Raises: as `FileReader.positions`
         """
+        from paimon_py.files.reader import FileReader
+
         written = self.table.root.schemas.get(file.schema_id)
         reader = FileReader(
             self.table.store, self.path(file), file, written, fields, known=self._partition_values,
@@ -227,6 +232,8 @@ class BucketFiles:
 
         `read`: the columns that are read from this file; None: all.
         """
+        from paimon_py.files.file_index import matching
+
         fields = self.schema_of(file).fields
         if read is not None:
             ids = {field.id for field in read}

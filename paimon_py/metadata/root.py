@@ -16,7 +16,6 @@ from paimon_py.metadata.consumers import Consumers
 from paimon_py.metadata.cuts import Cuts
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.maintenance_state import MaintenanceState
-from paimon_py.metadata.manifests import Manifests
 from paimon_py.metadata.missing import missing_change_error, missing_error, why_replaced
 from paimon_py.metadata.schemas import Schemas
 from paimon_py.metadata.snapshots import Snapshots, check_mark
@@ -31,6 +30,7 @@ from paimon_py.storage.store import FileMissingError, Store
 
 if TYPE_CHECKING:
     from paimon_py.metadata.catalog_entry import CatalogEntry
+    from paimon_py.metadata.manifests import Manifests
     from paimon_py.spec.schema import TableSchema
 
 T = TypeVar("T")
@@ -63,8 +63,8 @@ class TableRoot:
     """
 
     __slots__ = (
-        "branch", "branch_path", "changelogs", "consumers", "cuts", "env", "files", "history", "maintenance",
-        "manifests", "path", "registration", "schemas", "snapshots", "store", "tags", "users", "warned_of",
+        "_manifests", "branch", "branch_path", "changelogs", "consumers", "cuts", "env", "files", "history",
+        "maintenance", "path", "registration", "schemas", "snapshots", "store", "tags", "users", "warned_of",
     )  # fmt: skip
 
     def __init__(
@@ -96,10 +96,19 @@ class TableRoot:
         self.consumers = Consumers(store, home, env.clock)
         self.cuts = Cuts(store, home)
         self.users = UserFiles(store, home)
-        self.manifests = Manifests(store, path, env)
+        self._manifests: Manifests | None = None
         self.registration = registration
         self.maintenance = MaintenanceState()
         self.warned_of: set[tuple[str, str]] = set()  # each table object warns of an option once
+
+    @property
+    def manifests(self) -> Manifests:
+        """The manifests of all branches."""
+        if self._manifests is None:
+            from paimon_py.metadata.manifests import Manifests
+
+            self._manifests = Manifests(self.store, self.path, self.env)
+        return self._manifests
 
     def on_branch(self, branch: str) -> TableRoot:
         """Another branch of the table, whether it exists or not.

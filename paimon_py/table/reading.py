@@ -10,12 +10,13 @@ import pyarrow as pa
 from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.convert import TypesMapper
-from paimon_py.scan.scan import Scan
 from paimon_py.table.verbs import TableVerbs, at_table_door, reads
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+    from paimon_py.scan.scan import Scan
 
 _Table = TypeVar("_Table", bound="TableReading")
 

@@ -29,9 +29,6 @@ from paimon_py.metadata.schemas import alter
 from paimon_py.notebook import table_page
 from paimon_py.progress import Progress
 from paimon_py.rows.result import RowsResult
-from paimon_py.scan.between import between
-from paimon_py.scan.fallback import open_scan
-from paimon_py.scan.scan import Scan
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.file_rules import names_codecs
@@ -58,6 +55,7 @@ from paimon_py.table.verbs import at_table_door, commits, reads
 
 if TYPE_CHECKING:
     from paimon_py.lookup.lookups import Lookups
+    from paimon_py.scan.scan import Scan
     from paimon_py.system.metadata_table import MetadataTable
     from paimon_py.system.table import SystemTable
     from paimon_py.write.session import Writer
@@ -344,6 +342,8 @@ class Table(
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: when the state is looked up.
             UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
         """
+        from paimon_py.scan.fallback import open_scan
+
         check_scannable(self._schema)
         return open_scan(
             self._open_table, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
@@ -385,6 +385,9 @@ class Table(
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: when the ends are looked up.
             UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
         """
+        from paimon_py.scan.between import between
+        from paimon_py.scan.scan import Scan
+
         check_readable(self._schema)
         span = between(start, end, mode)
         return Scan(self._root, self._schema, columns=columns, where=where, limit=limit, between=span)
@@ -446,6 +449,7 @@ class Table(
         from paimon_py.lookup.repeated import rows_by_scan
         from paimon_py.scan.projection import projection_of
         from paimon_py.scan.request import every_bucket
+        from paimon_py.scan.scan import Scan
 
         check_missing(missing)
         asked, wanted = RequestedKeys(self._schema, keys), projection_of(columns, self._schema).fields

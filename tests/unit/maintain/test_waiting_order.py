@@ -122,7 +122,7 @@ def test_the_later_commit_is_newer_whatever_the_clocks_say(clocks, expired):
     table = opened(store, "compacts")
     if expired:
         forget(table)
-    table._root.manifests = Backwards(table._root.manifests)
+    table._root._manifests = Backwards(table._root.manifests)
     table.compact()
     assert [row["v"] for row in state(table)] == ["v1"]
 
@@ -227,7 +227,7 @@ def test_a_stream_that_begins_with_all_rows_tells_waiting_ones_in_their_order():
     table = opened(store, "reads")
     forget(table)
     table.compact_manifests()
-    table._root.manifests = Backwards(table._root.manifests)
+    table._root._manifests = Backwards(table._root.manifests)
     assert table.stream(from_="full").poll().to_arrow()["v"].to_pylist() == [f"v{number}" for number in range(5)]
 
 
