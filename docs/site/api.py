@@ -84,17 +84,23 @@ def _is_promised(base: type) -> bool:
     return base.__module__ == "paimon_py.errors" or (base.__module__ == "builtins" and base is not object)
 
 
+def _is_ours(base: type) -> bool:
+    return base.__module__.startswith("paimon_py")
+
+
 def _members(path: str, kind: type) -> Iterator[str]:
     hints: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
-        if base.__module__.startswith("paimon_py"):
+        if _is_ours(base):
             hints.update(vars(base).get("__annotations__", {}))
     fields = {name for name in hints if not name.startswith("_")}
-    if "__init__" in vars(kind) and inspect.isfunction(vars(kind)["__init__"]):
-        yield f"  {path}{_signature(vars(kind)['__init__'])}"
+    for name, shown in (("__init__", path), ("__call__", f"{path}.__call__")):
+        owner = next((base for base in kind.__mro__ if name in vars(base)), object)
+        if _is_ours(owner) and (owner is kind or not _is_promised(owner)):
+            yield f"  {shown}{_signature(vars(owner)[name])}"
     for name in sorted({*fields, *(name for name in dir(kind) if not name.startswith("_"))}):
         owner = next((base for base in kind.__mro__ if name in vars(base)), kind)
-        if name not in fields and not owner.__module__.startswith("paimon_py"):
+        if name not in fields and not _is_ours(owner):
             continue
         value = inspect.getattr_static(kind, name, None)
         if isinstance(value, (staticmethod, classmethod)):

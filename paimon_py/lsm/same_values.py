@@ -27,7 +27,7 @@ def same_values(left: pa.Array, right: pa.Array) -> Mask:
     if pa.types.is_struct(kind):
         for index in range(kind.num_fields):
             inner = same_values(pc.struct_field(left, [index]), pc.struct_field(right, [index]))
-            found &= inner | ~both
+            found &= inner
     elif pa.types.is_nested(kind):
         rows = np.flatnonzero(both)
         found[rows] = _same_lists(left, right, rows)

@@ -27,6 +27,7 @@ from paimon_py import (
 )
 from paimon_py.env import Env, SerialPool
 from paimon_py.metastores.jdbc import sql
+from paimon_py.metastores.jdbc.names import _check_lengths
 from paimon_py.metastores.jdbc.urls import database_url
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
@@ -396,3 +397,9 @@ def test_an_unreachable_database_is_named_without_its_password(tmp_path):
     with pytest.raises(StorageError, match=r"postgresql\+psycopg://u:\*\*\*@127") as caught:
         Catalog.open(tmp_path / "w", options)
     assert "sesame" not in str(caught.value) and caught.value.__cause__ is None
+
+
+def test_the_longest_value_that_the_database_stores_is_stored():
+    _check_lengths({"a": "x" * sql.PROPERTY_LENGTH, "b": ""})
+    with pytest.raises(OptionError, match=f"the value of 'a' has {sql.PROPERTY_LENGTH + 1} characters"):
+        _check_lengths({"a": "x" * (sql.PROPERTY_LENGTH + 1)})

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 RUN = 'tell users in CHANGELOG.md, then run python docs/site/api.py "words of that line"'
 
@@ -61,3 +63,14 @@ def test_every_kind_of_change_is_seen(monkeypatch):
     assert set(before.splitlines()) - set(api.api_text().splitlines()) == {
         line for line in before.splitlines() if line.startswith("paimon_py.lit(")
     }
+
+
+@pytest.mark.parametrize(("method", "shown"), [("__init__", ""), ("__call__", ".__call__")])
+def test_the_constructor_and_the_call_are_shown_wherever_they_are_defined(monkeypatch, method, shown):
+    from paimon_py.distributed import InsertPart
+
+    def changed(self, something_else: int) -> None: ...
+
+    owner = next(base for base in InsertPart.__mro__ if method in vars(base))
+    monkeypatch.setattr(owner, method, changed)
+    assert f"  paimon_py.distributed.InsertPart{shown}(self, something_else: int) -> None\n" in tool().api_text()

@@ -313,3 +313,11 @@ def test_columns_of_spark_are_read_from_its_json():
     for kind in ("void", "interval day to second", "variant", "decimal(3,-2)", {"type": "udt"}):
         with pytest.raises(SchemaError, match="column 'c'"):
             of(kind)
+
+
+@pytest.mark.parametrize("given", [None, {}, {"bucket": "1"}, {"file.format": "orc"}])
+def test_options_of_a_table_come_before_the_defaults_of_its_catalog(given):
+    catalog = Catalog(MemoryStore(), "/w", table_defaults={"bucket": "3", "write-only": "true"})
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", Schema([("k", "INT NOT NULL")]), primary_key=["k"], options=given)
+    assert table.options == {"bucket": "3", "write-only": "true", **(given or {})}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import types
 import warnings
 
 import pyarrow as pa
 import pytest
-from unit.catalogs.hive_stub import StubMetastore
+from unit.catalogs.hive_stub import Refuse, StubMetastore
 from unit.public import env
 
 from paimon_py import (
@@ -29,8 +30,11 @@ from paimon_py import (
     UsageError,
 )
 from paimon_py.errors import StorageUnknownError
-from paimon_py.metastores.hive import thrift
+from paimon_py.metastores.hive import thrift, verbs
+from paimon_py.metastores.hive.calls import ALREADY_EXISTS
 from paimon_py.metastores.hive.places import Places
+from paimon_py.metastores.hive.renaming import _check_move
+from paimon_py.storage.local_store import LocalStore
 from paimon_py.storage.memory_store import MemoryStore
 
 COLUMNS = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.string())])
@@ -580,3 +584,65 @@ def test_a_clone_is_registered_after_its_files_are_copied(catalog, stub, opened)
     assert catalog.table("d.c").to_arrow().sort_by("k").equals(catalog.table("d.t").to_arrow().sort_by("k"))
     catalog.drop_table("d.c")
     assert catalog.table("d.t").count() == 2
+
+
+def test_partitions_are_reported_some_at_a_time_and_each_once(catalog, stub, monkeypatch):
+    monkeypatch.setattr(verbs, "_PARTITIONS_AT_ONCE", 2)
+    asked, add = [], StubMetastore._add_partitions_req
+
+    def count(self, values):
+        asked.append([thrift.texts(record, 1) for record in thrift.items(values[1], 3)])
+        return add(self, values)
+
+    monkeypatch.setattr(StubMetastore, "_add_partitions_req", count)
+    table = catalog.create_table("d.t", COLUMNS, **KEYED, options=PARTITIONED)
+    table.write_arrow(pa.table({"p": list("abcde"), "k": range(5), "v": list("abcde")}))
+    assert [len(each) for each in asked] == [2, 2, 1]
+    assert sorted(name for each in asked for name in each) == stub.partition_values("d.t") == [[name] for name in "abcde"]
+
+
+@pytest.mark.parametrize(("name", "is_fine"), [(ALREADY_EXISTS, True), ("MetaException", False)])
+def test_partitions_that_another_process_reported_are_no_failure(catalog, monkeypatch, name, is_fine):
+    def refuse(self, values):
+        raise Refuse(name, "the partition is there")
+
+    monkeypatch.setattr(StubMetastore, "_add_partitions_req", refuse)
+    table = catalog.create_table("d.t", COLUMNS, **KEYED, options=PARTITIONED)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", PaimonWarning)
+        table.write_arrow(ROWS)
+    assert table.count() == 2 and bool(said) is not is_fine
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_a_schema_that_is_not_published_is_taken_back_from_the_metastore(catalog, stub, monkeypatch, refuses):
+    table = catalog.create_table("d.t", COLUMNS)
+
+    def fail(*_, **__):
+        stub.refused_changes = refuses
+        raise StorageError("the store is away", operation="put")
+
+    with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", PaimonWarning)
+        patch.setattr(LocalStore, "put_new", fail)
+        with pytest.raises(StorageError, match="the store is away"):
+            table.alter(AddColumn("z", "INT"))
+    assert [name for name, _ in stub.columns("d.t")] == (["p", "k", "v", "z"] if refuses else ["p", "k", "v"])
+    assert ["call Catalog.repair('d.t')" in str(one.message) for one in said] == [True] * refuses
+    stub.refused_changes = False
+    catalog.repair("d.t")
+    assert [name for name, _ in stub.columns("d.t")] == ["p", "k", "v"] == list(catalog.table("d.t").schema.names)
+
+
+@pytest.mark.parametrize(("scheme", "moves"), [("s3", False), ("oss", False), ("gs", False), ("hdfs", True), ("viewfs", True)])
+def test_only_stores_that_move_directories_rename_managed_tables(scheme, moves):
+    place, store = f"{scheme}://h/w/d.db/", MemoryStore()
+    tables = types.SimpleNamespace(places=types.SimpleNamespace(open=lambda url: (store, url)))
+    if moves:
+        _check_move(tables, "d.t", place + "t", place + "u")
+        store.put_new(place + "u/schema/schema-0", b"")
+        with pytest.raises(AlreadyExistsError):
+            _check_move(tables, "d.t", place + "t", place + "u")
+    else:
+        with pytest.raises(UnsupportedError, match=f"{scheme} cannot move directories"):
+            _check_move(tables, "d.t", place + "t", place + "u")

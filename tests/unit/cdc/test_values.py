@@ -12,8 +12,11 @@ import pytest
 
 from paimon_py import Catalog, UsageError
 from paimon_py.cdc import Change, Event, Routes, Sink, SourceColumn
+from paimon_py.cdc.evolve import to_nanoseconds
 from paimon_py.cdc.geometry import geo_json, of_mysql
+from paimon_py.spec.schema_changes import AddColumn, UpdateColumnType
 from paimon_py.spec.type_text import parse_type, sql_type
+from paimon_py.spec.types import Field
 
 UNAVAILABLE = "__debezium_unavailable_value"
 TIME, CONNECT, DATA = "io.debezium.time.", "org.apache.kafka.connect.data.", "io.debezium.data."
@@ -322,3 +325,30 @@ def test_zeros_at_the_end_of_a_time_fit_any_precision(catalog, kind, text, micro
     found, _, _ = stored(catalog, "canal-json", [of_canal(kind, text)])
     start = datetime.datetime(2024, 1, 1)  # noqa: DTZ001
     assert found == ({} if micros is None else {1: start + datetime.timedelta(microseconds=micros)})
+
+
+def test_finer_instants_are_the_only_change_that_narrows_the_years():
+    kinds = [f"{name}({digits})" for name in ("TIMESTAMP", "TIMESTAMP_LTZ") for digits in range(10)] + ["STRING", "BIGINT"]
+    for before in kinds:
+        fields = [Field(0, "k", parse_type("INT")), Field(1, "v", parse_type(before))]
+        for after in kinds:
+            asked = [UpdateColumnType("v", parse_type(after)), AddColumn("new", parse_type("TIMESTAMP(9)"))]
+            finer = [kind in (f"TIMESTAMP({digits})" for digits in (7, 8, 9)) for kind in (before, after)]
+            assert to_nanoseconds(fields, asked) == (("v",) if finer == [False, True] else ()), (before, after)
+
+
+@pytest.mark.parametrize("old", [None, {"v": UNAVAILABLE}, {"v": "old"}], ids=str)
+@pytest.mark.parametrize("new", ["new", None, UNAVAILABLE])
+def test_a_large_value_that_did_not_change_is_taken_from_the_old_row_or_missed(catalog, old, new):
+    """Postgres writes a marker for it, also into the old row; the marker itself is never stored."""
+    before = None if old is None else {"id": 1, **old}
+    payload = {"op": "u", "before": before, "after": {"id": 1, "v": new}, "source": {"table": "t"}}
+    fields = [{"field": "id", "type": "int64"}, {"field": "v", "type": "string", "optional": True}]
+    value = json.dumps({"schema": {"fields": [{"field": name, "fields": fields} for name in ("before", "after")]}, "payload": payload})
+    key = json.dumps({"schema": {"fields": fields[:1]}, "payload": {"id": 1}})
+    found, _, reasons = stored(catalog, "debezium-json", [Event(value.encode(), key.encode())])
+    kept = {"new": "new", None: None}.get(new, (old or {}).get("v"))
+    if UNAVAILABLE in (kept, (old or {}).get("v")) or (new == UNAVAILABLE and kept is None):
+        assert found == {} and "large value" in reasons[0]
+    else:
+        assert (found, reasons) == ({1: kept}, [])

@@ -110,9 +110,13 @@ def test_queries_are_answered(run, warehouse):
 def test_files_are_imported(run, warehouse, tmp_path):
     (tmp_path / "lake" / "day=2024-01-01").mkdir(parents=True)
     pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "lake" / "day=2024-01-01" / "a.parquet")
+    (tmp_path / "lake" / "day=2024-01-01" / "notes.txt").write_text("no rows")
     arguments = ("import", warehouse, "d.new", tmp_path / "lake", "--partition-by", "day=DATE")
     shown = as_json(run, *arguments, "--dry-run")
     assert (shown["files"], shown["rows"], shown["snapshot_id"], shown["columns"]) == (1, 2, None, {"id": "BIGINT", "day": "DATE"})
+    library = Catalog.open(str(warehouse)).import_files("d.new", tmp_path / "lake", partition_by={"day": "DATE"}, dry_run=True)
+    assert shown["misfits"] == {each.path: each.reason for each in library.misfits} and list(shown["misfits"])[0].endswith("notes.txt")
+    (tmp_path / "lake" / "day=2024-01-01" / "notes.txt").unlink()
     assert as_json(run, *arguments)["snapshot_id"] == 1
     assert as_json(run, "head", "d.new", "-w", warehouse)[0] == {"id": 1, "day": "2024-01-01"}
     code, out, err = run("import", warehouse, "d.t", tmp_path / "lake")
@@ -702,6 +706,7 @@ def test_packed_files_that_are_cut_or_not_packed_are_named(run, place, tmp_path)
     (False, (), "error: interrupted: nothing was loaded; run the command again\n"),
     (True, (), "there are commits after snapshot 3; paimon-py history TABLE shows whether the load is one of them"),
     (True, ("--user", "u", "--identifier", "7"), "run the command again: rows that were loaded already are not loaded twice"),
+    (True, ("--user", "u", "--identifier", "0"), "run the command again: rows that were loaded already are not loaded twice"),
 ])  # fmt: skip
 def test_an_interrupted_load_says_what_was_done(run, place, tmp_path, monkeypatch, is_done, more, said):
     (tmp_path / "a.json").write_text('{"p": 1, "k": 9}')

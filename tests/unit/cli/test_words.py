@@ -108,6 +108,10 @@ def test_every_command_and_option_exists():
         ("compact(full=True", "compact(full=True"),
         ("file.format=row of c(1)", "file.format=row of c(1)"),
         ("a mode='delta'; copy=True does", "a --mode delta; --copy does"),
+        ("alter(SetOption('a', '1'))", "paimon-py alter TABLE --set a=1"),
+        ("alter(SetOption('a', '1'), Unheard('b'))", "alter(SetOption('a', '1'), Unheard('b'))"),
+        ("changes() returns them", "changes() returns them"),
+        ("changes(start=3) returns them", "changes(start=3) returns them"),
     ],
 )  # fmt: skip
 def test_calls_are_shown_as_commands(said, shown):

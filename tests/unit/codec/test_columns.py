@@ -17,6 +17,7 @@ from paimon_py.codec.columns import (
     from_slices,
     integer_array,
     numpy_values,
+    one_nan,
     ranges,
     scalar_array,
     slices_of,
@@ -152,3 +153,35 @@ def test_numbers_that_do_not_fit_are_refused():
 def test_distinct_integers_are_numpys(values):
     numbers = np.array(values, np.int64)
     assert distinct_integers(numbers).tolist() == np.unique(numbers).tolist()
+
+
+NAN_BITS = {
+    pa.float32(): [0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFFFFFFF, 0x7FFFFFFF],
+    pa.float64(): [0x7FF8 << 48, 0xFFF8 << 48, (0x7FF0 << 48) + 1, (1 << 64) - 1, (1 << 63) - 1],
+}
+
+
+@pytest.mark.parametrize("kind", NAN_BITS, ids=str)
+@pytest.mark.parametrize("offset", [0, 1, 9])
+@pytest.mark.parametrize("nulls", [(), (0,), (3, 4, 11)])
+@pytest.mark.parametrize("has_nan", [True, False])
+def test_every_nan_has_the_bits_of_javas_and_all_else_stays(kind, offset, nulls, has_nan):
+    words = np.dtype(f"u{kind.bit_width // 8}")
+    plain = np.array([0.0, -0.0, 1.5, -np.inf, np.inf, 5e-45, -3.25], f"f{words.itemsize}").view(words)
+    nans = np.array(NAN_BITS[kind] if has_nan else [], words)
+    bits = np.concatenate([plain[:offset], nans, plain, nans])
+    valid = np.array([at not in nulls for at in range(len(bits))])
+    whole = from_numpy(bits.view(f"f{words.itemsize}"), kind, valid if nulls else None)
+    given = whole.slice(min(offset, len(whole)))
+    found = one_nan(given)
+    found.validate(full=True)
+    wanted = np.where(np.isin(bits, np.array(NAN_BITS[kind], words)), words.type(NAN_BITS[kind][0]), bits)[offset:]
+    assert found.type == kind and found.is_valid().to_pylist() == valid[offset:].tolist()
+    assert found.view(pa.uint32() if words.itemsize == 4 else pa.uint64()).to_pylist() == [
+        int(each) if there else None for each, there in zip(wanted, valid[offset:], strict=True)
+    ]
+
+
+@pytest.mark.parametrize("array", FIXED[:2] + FIXED[3:] + [pa.array(["NaN", None])], ids=lambda a: str(a.type))
+def test_arrays_without_floats_have_no_nan(array):
+    assert one_nan(array) is array

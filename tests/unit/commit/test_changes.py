@@ -1,8 +1,11 @@
 """Changes as values that travel."""
 
+import itertools
+
+import msgspec
 import pytest
 
-from paimon_py.commit.changes import BucketChanges, Changes, Edit
+from paimon_py.commit.changes import BucketChanges, Changes, Edit, KeyBase
 from paimon_py.errors import CorruptionError, UsageError
 from paimon_py.spec.data_file import DataFile, FileSource, Stats
 from paimon_py.spec.snapshot import Base
@@ -77,3 +80,32 @@ def test_made_files_are_those_to_delete_when_changes_are_discarded():
 
 def test_repr_is_short():
     assert repr(changes()) == "Changes(schema_id=1, base=3, buckets=1, files=2, rows=7)"
+
+
+def test_changes_of_two_branches_are_not_one_commit():
+    one = changes()
+    with pytest.raises(UsageError, match="nothing was committed: changes of the branches 'main' and others"):
+        Changes.concat([one, msgspec.structs.replace(one, branch="audit")])
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_the_whole_begins_where_its_first_part_began(order):
+    """Until `made_after`, no snapshot can contain all the files: a repeated commit is looked for from there on."""
+    parts = [
+        msgspec.structs.replace(changes(base=base, watermark=watermark), made_after=after)
+        for base, after, watermark in ((3, Base(8), 5), (4, None, None), (2, Base(6), 7))
+    ]
+    whole = Changes.concat([parts[number] for number in order])
+    assert {whole.base, *whole.further_bases} == {Base(2), Base(3), Base(4)} and whole.base == Base(2)
+    assert (whole.made_after, whole.watermark) == (Base(4), 7)
+
+
+def test_only_parts_of_one_writer_join_where_keys_move():
+    """Files that the writer hands over with these changes are no longer awaited; those of before still are."""
+    first = msgspec.structs.replace(changes(), keys=KeyBase(writer="w", base=Base(3), files=("earlier",)))
+    second = msgspec.structs.replace(changes(base=4), keys=KeyBase(writer="w", base=Base(4), files=("g", "f", "at last")))
+    for parts in ([first, second], [second, first]):
+        assert Changes.concat(parts).keys == KeyBase(writer="w", base=Base(3), files=("at last", "earlier"))
+    other = msgspec.structs.replace(second, keys=KeyBase(writer="x", base=Base(4)))
+    with pytest.raises(UsageError, match="changes of several writers cannot be committed together where keys move"):
+        Changes.concat([first, other])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from paimon_py.commit.changes import BucketChanges, Edit
-from paimon_py.commit.column_files import column_conflict
+from paimon_py.commit.column_files import _spans, column_conflict
 from paimon_py.commit.compaction_fit import fit_compactions
 from paimon_py.commit.entry_lists import entries_of
 from paimon_py.commit.snapshot_delta import write_part
@@ -70,3 +72,12 @@ def test_a_compaction_fits_if_no_commit_added_columns_of_its_rows(after, live, r
     change = BucketChanges(**PLACE, compacted=Edit(deleted=LIVE, added=(after,)))
     fit = fit_compactions([change], entries(*live), {}, keyed=False)
     assert [reason in one.reason for one in fit.dropped.values()] == ([] if reason is None else [True])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ranges_of_rows_are_joined_whatever_overlaps_or_touches(seed):
+    chance = random.Random(seed)
+    ranges = [(chance.randrange(30), chance.randrange(1, 12)) for _ in range(chance.randrange(1, 7))]
+    spans = [(first, after) for _, first, after in _spans(entries(*(file(f"f{at}", *one) for at, one in enumerate(ranges))))]
+    assert {row for first, after in spans for row in range(first, after)} == {row for first, count in ranges for row in range(first, first + count)}
+    assert all(after < first for (_, after), (first, _) in zip(spans, spans[1:], strict=False))

@@ -1,5 +1,7 @@
 """Which files of append tables are joined: by Java's rules, on invented files."""
 
+import pytest
+
 from paimon_py.compaction.append_picker import AppendSettings, DeadCounts, bucket_tasks, unaware_tasks
 from paimon_py.spec.data_file import DataFile
 
@@ -76,6 +78,15 @@ def test_all_files_are_rewritten_by_option():
 def test_without_buckets_small_files_fill_bins_of_twice_the_target():
     assert without_buckets([60, 50, 65, 40, 1]) == [[0, 1, 2, 3, 4]]
     assert without_buckets([69] * 7) == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("cost", [0, 7])
+@pytest.mark.parametrize("sizes", [[50, 50, 50, 50], [40, 60, 60, 40], [69, 69, 62], [69, 69, 61], [1, 64, 65, 69]])
+def test_a_bin_is_full_at_exactly_twice_the_target(sizes, cost):
+    total = sum(sizes) + cost * len(sizes)
+    for target, fills in ((total // 2, True), (total // 2 + 1, False)):
+        settings = AppendSettings(target_bytes=target, small_bytes=70, file_count_min=9, open_file_bytes=cost)
+        assert without_buckets(sizes, settings=settings) == ([list(range(len(sizes)))] if fills else [])
 
 
 def test_without_buckets_large_files_and_leftovers_stay():

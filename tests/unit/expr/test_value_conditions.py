@@ -105,6 +105,23 @@ def test_the_rows_are_those_of_duckdb(tmp_path, key):
     check(table, rows, 7 + len(key), 20, scan_and_count)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_negation_stops_at_a_value(tmp_path, seed):
+    """A CASE takes NULL for FALSE, so that its negation is true exactly where its condition is not."""
+    rows = some_rows(random.Random(seed), 40)
+    table = new_catalog(tmp_path).create_table("d.t", SCHEMA)
+    table.write_arrow(rows)
+    texts = Texts(random.Random(100 + seed))
+    for _ in range(8):
+        text = texts.condition(2)
+        true = scan_and_count(table, text)
+        rest = [key for key in range(40) if key not in true]
+        for case in (f"CASE WHEN {text} THEN TRUE ELSE FALSE END", f"CASE WHEN NOT (NOT ({text})) THEN 2 ELSE 1 END > 1"):
+            assert scan_and_count(table, case) == true, case
+            assert scan_and_count(table, f"NOT ({case})") == rest, case
+            assert scan_and_count(table, f"NOT (NOT ({case}) OR k < 0)") == true, case
+
+
 def ids(table) -> list[int]:
     return sorted(table.to_arrow()["id"].to_pylist())
 

@@ -5,6 +5,7 @@ of the oracle, `{"error": true}` where Java fails. It was made with the oracle i
 file per value and one column per target type, ALTER of every column, one read per value.
 """
 
+import itertools
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 from unit.files.notation import arrow_array, canonical
 
+from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.errors import SchemaError, UnsupportedError
 from paimon_py.files.casts.cast import cast
 from paimon_py.files.casts.rules import is_supported
@@ -160,3 +162,56 @@ def test_texts_become_arrays_maps_and_rows():
 def test_a_column_that_only_changed_nullability_is_not_copied():
     stored = pa.array([1, 2], pa.int32())
     assert cast(stored, parse_type("INT NOT NULL"), parse_type("INT")) is stored
+
+
+ATOMS = [
+    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(9, 2)", "STRING", "CHAR(3)", "BYTES",
+    "BINARY(3)", "DATE", "TIME", "TIMESTAMP(3)", "TIMESTAMP(6) WITH LOCAL TIME ZONE",
+]  # fmt: skip
+
+
+def is_a_cast_of_java(given, wanted):
+    """By the predicates of Java's rules (`CastExecutors`), apart from the code."""
+    whole, floats, times = {"TINYINT", "SMALLINT", "INT", "BIGINT"}, {"FLOAT", "DOUBLE"}, {"TIMESTAMP"}
+    texts, binary = {"STRING", "CHAR"}, {"BYTES", "BINARY"}
+    one, other = (name.split("(")[0].split(" ")[0] for name in (given, wanted))
+    numbers = whole | floats | {"DECIMAL"}
+    return (
+        other == "STRING"
+        or (other == "CHAR" and one not in times | {"DATE", "TIME"})
+        or (one in numbers and other in numbers)
+        or (one in whole and other == "BOOLEAN")
+        or (one == "BOOLEAN" and other in numbers)
+        or (one in texts and other in numbers | {"BOOLEAN", "DATE", "TIME"} | times | binary)
+        or (one in binary and other in binary)
+        or (one in times and other in times | {"DATE", "TIME", "INT", "BIGINT"})
+        or (one in {"INT", "BIGINT"} and other in times)
+        or (one in {"DATE", "TIME"} and other in times)
+        or given == wanted
+    )
+
+
+def test_a_column_changes_its_type_exactly_where_java_casts():
+    wrong = []
+    for given, wanted in itertools.product(ATOMS, ATOMS):
+        does = is_supported(parse_type(given), parse_type(wanted))
+        if does is not is_a_cast_of_java(given, wanted):
+            wrong.append((given, wanted, does))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("kind", ["FLOAT", "DOUBLE"])
+@pytest.mark.parametrize("odd", [1e30, 5e-7, -2.5e-9])
+def test_nulls_among_numbers_stay_null_as_decimals(kind, odd):
+    """Also where one of the numbers is written with an exponent."""
+    source, target = parse_type(kind), parse_type("DECIMAL(20, 8)")
+    given = pa.array([None, 1.5, odd, None, 0.0], to_arrow_type(source))
+    found = cast(given, source, target)
+    alone = [cast(given.slice(at, 1), source, target)[0].as_py() for at in range(len(given))]
+    assert found.to_pylist() == alone and alone[0] is None and alone[3] is None and alone[1] == Decimal("1.5")
+
+
+@pytest.mark.parametrize("count", [0, 1, 99, 101, 1000])
+def test_a_text_becomes_an_array_of_any_length(count):
+    found = cast(pa.array([str(list(range(count))), None, "[7]"]), parse_type("STRING"), parse_type("ARRAY<INT>"))
+    assert found.to_pylist() == [list(range(count)), None, [7]]

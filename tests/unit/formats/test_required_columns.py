@@ -197,6 +197,27 @@ def test_levels_are_recognised_however_they_are_packed(levels, rest):
         assert levels_before(page, len(levels) + 8) is None
 
 
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 16, 17])
+def test_levels_are_those_of_exactly_so_many_values(count):
+    for first in (False, True):
+        levels = [first, *[True] * (count - 1)]
+        packed = -(-count // 8) * 8
+        for body, fits in ((runs(levels), [count]), (groups(levels), range(packed - 7, packed + 1))):
+            page = len(body).to_bytes(4, "little") + body
+            assert [values for values in range(count + 20) if levels_before(page, values) is not None] == list(fits)
+            longer = body + runs([True])  # goes on where all values have their levels
+            page = len(longer).to_bytes(4, "little") + longer
+            assert levels_before(page, count) is None
+
+
+@pytest.mark.parametrize("body", [b"\2\2", b"\2\xff", b"\0\1", b"\0\1\2\1", b"\1\2\1", b"\2", b"", b"\x80", b"\3", b"\2\1\2"], ids=bytes.hex)
+def test_other_levels_and_empty_or_torn_runs_are_no_levels(body):
+    for rest in (b"", b"\1" * 9):
+        assert levels_before(len(body).to_bytes(4, "little") + body + rest, 1) is None
+    torn = groups([True] * 9)
+    assert levels_before((len(torn) + 1).to_bytes(4, "little") + torn, 9) is None
+
+
 def runs(levels):
     """Levels as runs of equal ones."""
     out = bytearray()

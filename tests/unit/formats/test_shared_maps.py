@@ -75,7 +75,7 @@ def test_keys_that_are_not_named_or_there_twice_are_damage():
     assert keys is not None and np.all(np.diff(keys.numbers) > 0)
     for row, word in (
         (({0: (2, 5)}, {}), "does not name"), (({}, {99: 5}), "does not name"),
-        (({0: (3, 5)}, {3: 6}), "twice"), (({0: (3, 5), 1: (3, 6)}, {}), "twice"),
+        (({0: (3, 5)}, {3: 6}), "twice"), (({0: (3, 5), 1: (3, 6)}, {}), "twice"), (({0: (3, 5), 1: (0, 1)}, {3: 6}), "twice"),
         (({0: (0, 1), 1: (1, 1), 2: (3, 1)}, {}), "3 columns, and there are 2"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=word):

@@ -188,6 +188,9 @@ def test_wrong_delta(catalog, tmp_path, delta, monkeypatch):
         catalog.import_delta("d.t", tmp_path)
     with pytest.raises(UsageError):
         catalog.import_delta("d.t", delta, copy="no")
+    for dry_run in ("no", None, 1):
+        with pytest.raises(UsageError, match="dry_run is True or False"):
+            catalog.import_delta("d.t", delta, dry_run=dry_run)
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(UnsupportedError, match=r"paimon-py\[delta\]"):
         catalog.import_delta("d.t", delta)

@@ -130,6 +130,8 @@ def test_keys_with_the_same_hash_are_not_confused():
     for _ in range(4):
         assert store.lookup([other, one, "z"]).column("v").to_pylist() == [1, 2]
     assert list(store._lookups._frames._indexes.values())[0].row_count == 2
+    found = store.lookup([other, one, "z"], missing="null")
+    assert list(zip(found["k"].to_pylist(), found["v"].to_pylist(), strict=True)) == [(other, None), (one, 1), ("z", 2)]
     store.write_arrow(pa.Table.from_pylist([{"k": other, "v": 3}], schema))
     for _ in range(4):
         assert store.lookup([other, one, "z"]).column("v").to_pylist() == [3, 1, 2]
@@ -137,3 +139,5 @@ def test_keys_with_the_same_hash_are_not_confused():
     store._root.store.reset()
     store.lookup([other, one])
     assert opened(store) == []
+    found = store.lookup([other, one, "z", "nothing"], missing="null")
+    assert found.select(["k", "v"]).to_pylist() == [{"k": other, "v": 3}, {"k": one, "v": 1}, {"k": "z", "v": 2}, {"k": "nothing", "v": None}]

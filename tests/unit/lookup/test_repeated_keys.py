@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from paimon_py import Catalog, PaimonError, Table
+from paimon_py import Catalog, CorruptionError, PaimonError, Table
+from paimon_py.lookup.files import RepeatedKeyError, RowRange, _check_order
 
 PLAIN = {"bucket": "1", "write-only": "true", "file.format": "avro", "file.compression": "null"}
 SCHEMA = pa.schema([pa.field("k", pa.string(), nullable=False), ("v", pa.int64()), ("l", pa.list_(pa.int64()))])
@@ -112,3 +113,19 @@ def test_the_doctor_finds_repeated_keys_when_it_reads_the_files(table):
     assert (found.code, found.severity, found.figure) == ("repeated-keys", "problem", 1)
     table.write_arrow(table.scan().to_reader(), overwrite={})
     assert table.doctor(deep=True) == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("keys", ["abcdefg", "aabcdef", "abccdef", "abcdeff", "abcaefg", "abcdegf"])
+def test_keys_are_checked_within_and_between_ranges_of_rows(keys, size):
+    """However a file is divided: a key twice is found, and so is one that is smaller than the one before."""
+    parts = [pa.record_batch({"k": [ord(key) for key in keys[at : at + size]]}) for at in range(0, len(keys), size)]
+    ranges = [RowRange(at * size, rows) for at, rows in enumerate(parts)]
+    found = set()
+    for before, one in zip([None, *ranges], ranges, strict=False):
+        try:
+            _check_order(one, before, "f")
+        except PaimonError as error:
+            found.add(type(error))
+    wanted = CorruptionError if list(keys) != sorted(keys) else RepeatedKeyError if len(set(keys)) < len(keys) else None
+    assert found == {wanted} - {None}

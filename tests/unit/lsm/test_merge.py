@@ -225,6 +225,23 @@ def test_runs_that_hold_a_key_twice_merge_as_in_java(keys, batch_rows, window_ro
     assert [tuple(row.values()) for row in got] == wanted
 
 
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    st.lists(st.lists(st.integers(-2, 5), max_size=12), min_size=1, max_size=3), st.integers(1, 4), st.integers(1, 12),
+)  # fmt: skip
+def test_runs_that_hold_a_number_twice_merge_as_in_java(keys, batch_rows, window_rows):
+    """Keys whose order is checked a batch at a time: a batch of different keys says nothing of those before it."""
+    number, runs = 0, []
+    for run in keys:
+        runs.append([("", key, number + at, number + at, 0) for at, key in enumerate(sorted(run))])
+        number += len(run)
+    order = MergeOrder(keys=(Field(1, "n", Atomic(Root.INT)),))
+    sources = [source(rows, batch_rows) for rows in runs]
+    got = merged(sources, order=order, window_rows=window_rows, engine=Versions(), columns=("n", "v"))
+    wanted = [(rows[0][1], sum(row[3] * 1000**i for i, row in enumerate(rows)) % 2**61) for rows in rounds(runs)]
+    assert [tuple(row.values()) for row in got] == wanted
+
+
 @pytest.mark.parametrize("batch_rows", [1, 2, 10])
 def test_a_run_that_goes_backwards_is_corrupt(batch_rows):
     rows = [("b", 1, 1, 0, 0), ("a", 1, 2, 1, 0), ("c", 1, 3, 2, 0)]

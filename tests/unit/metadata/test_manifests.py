@@ -1,5 +1,7 @@
 """Manifests of a table: reading with pruning, folding, caching, writing, merging."""
 
+import random
+
 import msgspec
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.env import Env, SerialPool
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, StorageError
 from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.manifest_cache import ManifestCache
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.manifests import Manifests
 from paimon_py.spec.data_file import EMPTY_ROW, FileKind, ManifestEntry
@@ -375,3 +378,53 @@ def test_an_index_manifest_is_read_once_and_held_with_few_others():
     assert made.read_index(named[0]) == written[0]
     assert [made.read_index(name) for name in named] == written
     assert made.read_index(named[0]) == written[0] and store.read.count(named[0]) == 2
+
+
+def test_the_cache_holds_the_newest_batch_however_large_and_counts_what_it_holds(monkeypatch):
+    """Against a list of batches, oldest first, of which the oldest are left out until a quarter is free."""
+    made, chance = manifests(), random.Random(5)
+    batches = [made.live([made.write_manifest([added(100 * at + number) for number in range(size)], [])]) for at, size in enumerate((1, 2, 5, 20, 38))]
+    cache, model = ManifestCache(batches[-1].nbytes + 1), []
+    makes_room, calls = ManifestCache._make_room, []
+    monkeypatch.setattr(ManifestCache, "_make_room", lambda self: (calls.append(self.nbytes), makes_room(self))[1])
+    for number in range(300):
+        batch = chance.choice(batches).take(slice(None))
+        before = sum(size for _, size in model)
+        cache.hold(str(number), batch)
+        model.append((str(number), batch.nbytes))
+        if sum(size for _, size in model) > cache.max_bytes:
+            assert calls == [before + batch.nbytes]
+            while 4 * sum(size for _, size in model) > 3 * cache.max_bytes and len(model) > 1:
+                del model[0]
+        assert calls == [] or before + batch.nbytes > cache.max_bytes
+        calls.clear()
+        assert list(cache._places) == [name for name, _ in model] and cache.nbytes == sum(size for _, size in model)
+
+
+def test_manifests_that_cancel_each_other_leave_none():
+    made = manifests()
+    entries = [added(number) for number in range(9)]
+    files = [made.write_manifest(part, []) for part in (entries[:5], entries[5:], [deleted(one) for one in entries])]
+    settings = ManifestSettings(full_compaction_bytes=1, merge_min_count=2, target_file_size_bytes=1)
+    assert made.merge(files, [], settings) == ([], [])
+    assert made.live(made.merge(files[:2], [], settings)[0]).entries() == entries
+
+
+@pytest.mark.parametrize("error", [StorageError("gone", operation="put"), KeyboardInterrupt()], ids=repr)
+def test_a_merge_that_is_broken_off_leaves_no_files(error, monkeypatch):
+    store = MemoryStore()
+    made = manifests(store)
+    files = [made.write_manifest([added(100 * at + number) for number in range(3)], []) for at in range(8)]
+    before, puts = sorted(status.name for status in store.list(f"{ROOT}/manifest")), []
+    open_write = MemoryStore.open_write
+
+    def breaking(self, path, *args, **kwargs):
+        puts.append(path)
+        if len(puts) == 3:
+            raise error
+        return open_write(self, path, *args, **kwargs)
+
+    monkeypatch.setattr(MemoryStore, "open_write", breaking)
+    with pytest.raises(type(error)):
+        made.merge(files, [], ManifestSettings(target_file_size_bytes=2 * files[0].size_bytes, merge_min_count=2, full_compaction_bytes=1 << 40))
+    assert len(puts) == 3 and sorted(status.name for status in store.list(f"{ROOT}/manifest")) == before

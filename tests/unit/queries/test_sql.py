@@ -370,3 +370,22 @@ def test_views_that_cannot_run_are_refused(views):
             views.sql(f'SELECT * FROM shop."{name.partition(".")[2]}"')
     with pytest.raises(TableNotFoundError):
         views.sql("SELECT * FROM shop.dear FOR VERSION AS OF 1")
+
+
+@pytest.mark.parametrize(("sample", "least"), [("", 500), (" TABLESAMPLE 50 PERCENT (bernoulli, 3)", 500), (" USING SAMPLE 40 ROWS", 40)])
+def test_a_limit_counts_rows_after_the_sample(tmp_path, sample, least):
+    made = new_catalog(str(tmp_path))
+    made.create_table("d.t", Schema({"id": "BIGINT"})).write_arrow(pa.table({"id": range(3000)}))
+    assert made.sql(f"SELECT id FROM d.t{sample} LIMIT 500").to_arrow().num_rows == least
+
+
+def test_blobs_are_asked_for_as_bytes_or_by_where_they_are(tmp_path):
+    made = new_catalog(str(tmp_path))
+    switched_on = dict.fromkeys(("row-tracking.enabled", "data-evolution.enabled"), "true")
+    table = made.create_table("d.t", Schema({"id": "INT", "image": "BLOB"}), options=switched_on)
+    table.write_arrow([{"id": n, "image": bytes([n]) * (9 + n)} for n in range(3)])
+    sizes = "SELECT id, image.length AS size FROM d.t ORDER BY id"
+    assert made.sql(sizes, blobs="refs").to_arrow()["size"].to_pylist() == [9, 10, 11]
+    for blobs in (None, "bytes"):
+        found = made.sql("SELECT image FROM d.t ORDER BY id", blobs=blobs).to_arrow()
+        assert found["image"].to_pylist() == [bytes([n]) * (9 + n) for n in range(3)]

@@ -542,3 +542,14 @@ def test_an_upsert_of_nothing_but_keys_inserts_the_others_and_writes_no_columns(
     assert (done.updated, done.inserted) == (1, 1)
     assert by_id(table) == {**before, 4: {"k": 9, "v": None, "s": None, "p": None}}
     assert reopened(table).merge([{"k": 3}], on=["k"], when_matched_update=True).updated == 1
+
+
+def test_a_backfill_of_several_columns_changes_each_row_that_gets_any_value(tmp_path):
+    table = made(tmp_path, ())
+    table.write_arrow(rows(12))
+    table.alter(AddColumn("a", "BIGINT"), AddColumn("b", "BIGINT"))
+    table = reopened(table)
+    result = table.backfill({"a": sql("CASE WHEN v % 2 = 0 THEN v END"), "b": sql("CASE WHEN v % 3 = 0 THEN v END")})
+    wanted = {n: (n if n % 2 == 0 else None, n if n % 3 == 0 else None) for n in range(12)}
+    assert {row["k"]: (row["a"], row["b"]) for row in by_id(table).values()} == wanted
+    assert result.updated == sum(any(value is not None for value in pair) for pair in wanted.values())

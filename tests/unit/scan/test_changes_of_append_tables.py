@@ -137,6 +137,29 @@ def test_more_rows_than_memory_holds_go_to_disk_and_are_deleted(catalog, monkeyp
             file.open_read()
 
 
+def test_parts_that_are_too_large_are_divided_by_the_next_bits_of_their_hashes(catalog, monkeypatch):
+    """A row is written to disk once for each time that its part is divided."""
+    rows = pa.table({"n": pa.array(range(20_000), pa.int64())})
+    made_files, seen = [], []
+    place = made(catalog)._root.env.spill
+
+    class Place:
+        def create(self):
+            made_files.append(place.create())
+            return made_files[-1]
+
+    def compare(batches):
+        seen.append(sum(batch.num_rows for batch in batches))
+        return iter(())
+
+    for limit, levels in ((1 << 30, 0), (rows.nbytes // 4, 1), (rows.nbytes // 100, 2)):
+        del made_files[:], seen[:]
+        hashed = bag_read.mark_rows(iter(rows.to_batches(max_chunksize=500)), 0, lambda batch: bag_read.row_hashes(batch.columns, batch.num_rows))
+        assert list(bag_read.HashParts(Place(), limit, compare).differences(hashed)) == []
+        assert sum(seen) == rows.num_rows and len(made_files) == sum(32**level for level in range(1, levels + 1))
+        assert max(seen) < 2 * rows.num_rows / 32**levels + 20 or not levels
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_lives_of_append_tables(catalog, seed):
     chance = random.Random(seed)

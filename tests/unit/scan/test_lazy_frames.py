@@ -284,3 +284,14 @@ def test_a_library_that_is_absent_is_named(table, monkeypatch):
     monkeypatch.delitem(__import__("sys").modules, "paimon_py.scan.lazy_polars", raising=False)
     with pytest.raises(UsageError, match="pip install polars"):
         table.scan().to_polars(lazy=True)
+
+
+@pytest.mark.parametrize("limit", [None, 0, 1, 3, 5, 100])
+@pytest.mark.parametrize("most", [0, 1, 3, 5, 100])
+def test_the_smaller_limit_counts(tmp_path, limit, most):
+    """That of the scan, or that of the query."""
+    table = new_catalog(str(tmp_path)).create_table("d.t", Schema([("id", "BIGINT")]))
+    table.write_arrow(pa.table({"id": range(7)}))
+    frame = table.scan(limit=limit).to_polars(lazy=True)
+    wanted = min(7, most, 7 if limit is None else limit)
+    assert [len(one.collect()) for one in (frame.head(most), frame.filter(polars.col("id") >= 0).head(most))] == [wanted] * 2

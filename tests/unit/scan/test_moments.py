@@ -6,8 +6,8 @@ from datetime import date, datetime, timedelta, timezone
 
 import pytest
 
-from paimon_py import UsageError
-from paimon_py.scan.moments import age_of, limit_before, millis_of
+from paimon_py import OptionError, UsageError
+from paimon_py.scan.moments import age_of, limit_before, millis_of, moment_of_text
 
 LAST = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 YEAR = 31_536_000_000
@@ -37,3 +37,11 @@ def test_an_age_may_be_negative_by_less_than_a_day():
 def test_a_time_without_a_zone_is_local():
     for given in (datetime(2024, 7, 1), date(2024, 7, 1), "2024-07-01", "2024-07-01 00:00"):
         assert millis_of("t", given) == datetime(2024, 7, 1).astimezone(timezone.utc).timestamp() * 1000
+
+
+@pytest.mark.parametrize("around", ["", " ", "\t", "\n "])
+def test_blanks_around_a_time_in_an_option_do_not_count(around):
+    for text in ("2024-01-31", "2024-01-31 10:00:00", "2024-01-31T10:00:00.123"):
+        assert moment_of_text("scan.timestamp", around + text + around) == moment_of_text("scan.timestamp", text)
+    with pytest.raises(OptionError, match="must be a time such as"):
+        moment_of_text("scan.timestamp", around + "noon")

@@ -99,6 +99,7 @@ def test_rows_come_in_the_order_of_the_ids_that_are_asked_for(tmp_path):
     assert table.scan(row_ids=wanted, where="p = 'a'").to_arrow()["p"].to_pylist() == [everything[n][3] for n in wanted if n in everything and everything[n][3] == "a"]
     assert table.scan(row_ids=[]).to_arrow().num_rows == 0 == table.scan(row_ids=range(0)).count()
     assert table.scan(row_ids=pa.array([3, 1])).to_arrow().num_rows == 2
+    assert table.scan(row_ids=range(2, -1, -1)).to_arrow().num_rows == 3 and table.scan(row_ids=range(0, -1, -1)).count() == 1
     assert table.scan(row_ids=[1], snapshot_id=1).count() == 1 and table.scan(row_ids=[11], snapshot_id=1).count() == 0
 
 
@@ -111,7 +112,7 @@ def test_files_without_an_id_are_not_read(tmp_path):
     assert sum(len(split.files) for split in table.scan(where="_ROW_ID >= 20 and v = 0").splits()) == 2
 
 
-@pytest.mark.parametrize("ids", ["12", 5, [1.5], [True], [-1], [2**63], [None], {"a": 1}])
+@pytest.mark.parametrize("ids", ["12", 5, [1.5], [True], [-1], [2**63], [None], {"a": 1}, range(-1, 3), range(2, -2, -1), [0, -1], range(-5, -1)])
 def test_only_whole_numbers_are_ids(tmp_path, ids):
     with pytest.raises(UsageError, match="row_ids takes a list of whole numbers"):
         made(tmp_path).scan(row_ids=ids)

@@ -231,3 +231,16 @@ def test_a_forbidden_directory_is_a_storage_error(tmp_path):
     directory.mkdir(mode=0o500)
     with pytest.raises(StorageError):
         LocalStore().put_new(str(directory / "f"), b"1")
+
+
+def test_what_the_system_says_of_directories_is_no_size_of_files(tmp_path):
+    (tmp_path / "full" / "inner").mkdir(parents=True)
+    (tmp_path / "full" / "f").write_bytes(b"12345")
+    store = LocalStore()
+    assert [(one.name, one.is_directory, one.size_bytes) for one in sorted(store.list(f"{tmp_path}/full"), key=lambda one: one.name)] == [
+        ("f", False, 5), ("inner", True, 0),
+    ]  # fmt: skip
+    whole = store.stat(f"{tmp_path}/full")
+    assert whole.is_directory and whole.size_bytes == 0
+    for nothing in ("none", "none/below", "full/f/below", "full/f/below/it"):
+        assert store.stat(f"{tmp_path}/{nothing}") is None

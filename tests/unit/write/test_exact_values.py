@@ -32,6 +32,12 @@ def test_polars_objects_are_written_as_values_and_not_as_addresses(tmp_path):
         stored(tmp_path / "refused", "INT", frame)
 
 
+def rows_and_frames(value):
+    """A row, and a frame with its columns in each order."""
+    frame = pd.DataFrame({"id": [0], "c": [value]}).astype({"id": "int32"})
+    return [{"id": 0, "c": value}], frame, frame[["c", "id"]]
+
+
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
@@ -47,7 +53,7 @@ def test_polars_objects_are_written_as_values_and_not_as_addresses(tmp_path):
     ids=str,
 )
 def test_digits_that_a_column_does_not_keep_are_refused_in_rows_and_in_frames(tmp_path, kind, value):
-    for number, data in enumerate(([{"id": 0, "c": value}], pd.DataFrame({"id": [0], "c": [value]}).astype({"id": "int32"}))):
+    for number, data in enumerate(rows_and_frames(value)):
         with pytest.raises(PaimonError):
             stored(tmp_path / str(number), kind, data)
 
@@ -64,7 +70,7 @@ def test_digits_that_a_column_does_not_keep_are_refused_in_rows_and_in_frames(tm
     ids=str,
 )
 def test_digits_that_a_column_keeps_are_kept_in_rows_and_in_frames(tmp_path, kind, value):
-    for number, data in enumerate(([{"id": 0, "c": value}], pd.DataFrame({"id": [0], "c": [value]}).astype({"id": "int32"}))):
+    for number, data in enumerate(rows_and_frames(value)):
         found = stored(tmp_path / str(number), kind, data)
         assert "123456789" in str(found[0].as_py()) or found[0].as_py() == value
 

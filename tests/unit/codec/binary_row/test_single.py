@@ -80,3 +80,15 @@ def test_times_beyond_64_bits_are_refused():
     far = row.as_py()[:-8] + (-71_776_150_597_217_280).to_bytes(8, "little", signed=True)
     one, columns = outcome(decode_one, far, [kind]), outcome(by_columns, far, [kind])
     assert one == columns and "-71776150597217280 ms since 1970" in one
+
+
+def test_every_byte_but_zero_is_true_as_in_java():
+    """Java reads `byte != 0`; both decoders do."""
+    types = [parse_type("BOOLEAN"), parse_type("BOOLEAN")]
+    row = encode([pa.array([True]), pa.array([False])], types)[0].as_py()
+    at = len(row) - 16
+    assert (row[at], row[at + 8]) == (1, 0)
+    for byte in range(256):
+        changed = row[:at] + bytes([byte]) + row[at + 1 :]
+        for found in (decode([changed], types), decode_one(changed, types)):
+            assert [column[0].as_py() for column in found] == [byte != 0, False]
