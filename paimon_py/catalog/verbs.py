@@ -13,6 +13,7 @@ from paimon_py.env import Env
 from paimon_py.metastores.metastore import Metastore, TableName
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.views_and_functions import CatalogView
 from paimon_py.table.table import Table
 
 
@@ -40,6 +41,10 @@ class CatalogVerbs(ABC):
     @abstractmethod
     def table(self, name: str) -> Table:
         """Open a table."""
+
+    @abstractmethod
+    def view(self, name: str) -> CatalogView:
+        """Get a view."""
 
     @abstractmethod
     def create_table(

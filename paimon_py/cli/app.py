@@ -178,8 +178,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail("stopped: nothing was changed; --yes continues")
     except click.ClickException as error:
         return _fail(error.format_message())
-    except (PaimonError, pa.ArrowException, OSError) as error:
-        return _fail(str(error) or type(error).__name__)
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else _text(error))
+    except (PaimonError, pa.ArrowException) as error:
+        return _fail(_text(error))
     except MemoryError as error:
         return _fail(f"this needs more memory than the process gets: {error or 'it is used up'}")
     return code if isinstance(code, int) else 0
@@ -191,6 +193,10 @@ def _set_encodings() -> None:
         if isinstance(stream, io.TextIOWrapper):
             is_free = not stream.isatty()
             stream.reconfigure(encoding="utf-8" if is_free else stream.encoding, errors="backslashreplace")
+
+
+def _text(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 def _fail(message: str, code: int = 1) -> int:

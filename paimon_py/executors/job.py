@@ -36,6 +36,7 @@ HOMES = {
     "rewriting": "paimon_py.maintain.rescale:REWRITE",
     "rows": "paimon_py.rows.row_tasks:CHANGE_ROWS",
     "share": "paimon_py.scan.plan_tasks:PLAN",
+    "splits": "paimon_py.scan.read_tasks:READ_SPLITS",
 }
 """Module and name of each task kind, by its tag: a process imports only the kinds that it runs."""
 

@@ -297,9 +297,13 @@ def _order_versions(
         if VALUE_KIND in columns:
             words += _add_words(columns[VALUE_KIND], picked)
     group: Ints = np.cumsum(starts[members])
-    if _ascending(words, group):
+    falls = _falls(words, group)
+    if not falls.any():
         return rows
-    rows[members] = picked[np.lexsort([*reversed(words), group])]
+    unordered = np.zeros(int(group[-1]) + 1, np.bool_)
+    unordered[group[1:][falls]] = True
+    at = np.flatnonzero(unordered[group])
+    rows[members[at]] = picked[at[np.lexsort([*(word[at] for word in reversed(words)), group[at]])]]
     return rows
 
 
@@ -310,14 +314,14 @@ def _numbers_ascend(columns: Mapping[str, pa.Array | pa.ChunkedArray], rows: Int
     return not bool((back & ~starts[1:]).any())
 
 
-def _ascending(words: list[Words], group: Ints) -> bool:
-    """Whether no row of a group follows a larger one."""
+def _falls(words: list[Words], group: Ints) -> Mask:
+    """The places, from the second row on, where a row of a group follows a larger one."""
     tied: Mask = group[1:] == group[:-1]
+    falls = np.zeros(len(tied), np.bool_)
     for word in words:
-        if bool((tied & (word[1:] < word[:-1])).any()):
-            return False
+        falls |= tied & (word[1:] < word[:-1])
         tied = tied & (word[1:] == word[:-1])
-    return True
+    return falls
 
 
 def _picked_words(column: pa.Array | pa.ChunkedArray, rows: Ints) -> list[Words]:

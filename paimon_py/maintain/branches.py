@@ -14,6 +14,7 @@ from paimon_py.errors import (
     SnapshotExpiredError,
     StorageError,
     TableNotFoundError,
+    TagNotFoundError,
     UnsupportedError,
 )
 from paimon_py.maintain.tags import is_kept
@@ -148,14 +149,19 @@ def _files(
 ) -> list[tuple[str, bytes]]:
     """The files of a new branch, in write order, at least two; `newest` is its last schema id.
 
-    Raises: TableNotFoundError
+    Raises: TableNotFoundError, TagNotFoundError
     """
     source, home, get = root.branch_path, branch.branch_path, root.store.get
     files = [(origin_path(home), origin_to_json(origin_at(root, snapshot)))]
     if snapshot is not None:
         files.append((snapshot_path(home, snapshot.id), snapshot_to_json(snapshot)))
     if tag is not None:
-        files.append((tag_path(home, tag), get(tag_path(source, tag))))
+        try:
+            files.append((tag_path(home, tag), get(tag_path(source, tag))))
+        except FileMissingError as error:
+            raise TagNotFoundError(
+                f"tag {tag!r} of {root.path} was deleted in the meantime", path=root.path
+            ) from error
     numbers = [number for number in reversed(root.schemas.ids()) if number <= newest] or [root.schemas.latest().id]
     return files + [(schema_path(home, number), get(schema_path(source, number))) for number in numbers]
 

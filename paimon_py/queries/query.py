@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from paimon_py.arguments import with_location
 from paimon_py.errors import UsageError
-from paimon_py.queries.statement import NamedTable, find_tables
-from paimon_py.queries.time_travel import VERSION, NamedState, with_states_in_names
+from paimon_py.queries.statement import NamedTable
+from paimon_py.queries.time_travel import VERSION, NamedState
 from paimon_py.scan import convert
 from paimon_py.scan.rows import Rows, row_count
 
@@ -19,13 +19,7 @@ if TYPE_CHECKING:
     import polars
 
     from paimon_py.queries.session import Parameters, Session
-
-
-class TableOpener(Protocol):
-    """Opens the tables of a catalog."""
-
-    def table(self, name: str) -> Any:
-        """Open a table, a system table or a branch by its full name."""
+    from paimon_py.queries.sources import TableOpener, ViewText
 
 
 @with_location(lambda query: query._place)
@@ -36,11 +30,11 @@ class SqlQuery:
     """
 
     def __init__(
-        self, text: str, tables: Sequence[tuple[NamedTable, Rows]], *, parameters: Parameters, database: str | None,
-        settings: Mapping[str, str], spill: str, place: str,
+        self, text: str, sources: tuple[Sequence[tuple[NamedTable, Rows]], Sequence[ViewText]], *,
+        parameters: Parameters, database: str | None, settings: Mapping[str, str], spill: str, place: str,
     ) -> None:  # fmt: skip
         """Created by `Catalog.sql`."""
-        self._text, self._tables, self._parameters, self._database = text, tables, parameters, database
+        self._text, (self._tables, self._views), self._parameters, self._database = text, sources, parameters, database
         self._settings, self._spill, self._place = settings, spill, place
         with self._session() as session:
             self._schema = session.schema(text, parameters)
@@ -110,10 +104,12 @@ class SqlQuery:
 
         session = Session(self._settings, self._spill)
         try:
-            if self._database is not None:
-                session.use(self._database)
             for named, rows in self._tables:
                 session.add(named.database, named.view, rows)
+            for view in self._views:
+                session.add_view(view)
+            if self._database is not None or self._views:
+                session.use(self._database or "main")
         except BaseException:
             session.close()
             raise
@@ -131,15 +127,16 @@ def open_query(
     Raises: as `Catalog.sql`
     """
     from paimon_py.queries.session import Session
+    from paimon_py.queries.sources import QuerySources
 
     with Session(settings, spill) as session:
-        tree = session.parse(with_states_in_names(text))
-        tables, is_changed = find_tables(tree, database)
-        shown = session.unparse(tree) if is_changed else text
-    opened = [(named, _with_blobs_as(_rows_of(catalog.table(named.name), named), blobs)) for named in tables]
+        sources = QuerySources(catalog, session)
+        shown = sources.add(text, database)
+    opened = [(named, _with_blobs_as(_rows_of(table, named), blobs)) for named, table in sources.tables]
     return SqlQuery(
-        shown, opened, parameters=parameters, database=database, settings=settings, spill=spill, place=place
-    )
+        shown, (opened, sources.views), parameters=parameters, database=database, settings=settings, spill=spill,
+        place=place,
+    )  # fmt: skip
 
 
 def _rows_of(table: Any, named: NamedTable) -> Rows:

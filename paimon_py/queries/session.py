@@ -18,6 +18,8 @@ from paimon_py.scan.rows import Rows
 if TYPE_CHECKING:
     import duckdb
 
+    from paimon_py.queries.sources import ViewText
+
 Parameters = Sequence[object] | Mapping[str, object] | None
 """Values of `?`, `$1` or `$name` in a query."""
 
@@ -127,6 +129,16 @@ class Session:
             self.connection.register(source, _WatchedDataset(rows, self._failures))
             self._run(f"CREATE SCHEMA IF NOT EXISTS {_quote(database)}")
             self._run(f"CREATE VIEW {_quote(database)}.{_quote(view)} AS SELECT * FROM {source}")
+
+    def add_view(self, view: ViewText) -> None:
+        """Create a view of a catalog, whose tables were added before.
+
+        Raises: UsageError if DuckDB rejects its query.
+        """
+        columns = ", ".join(map(_quote, view.columns))
+        self.use(view.database)
+        with self.translate_errors(f"sql: view {view.database}.{view.view}"):
+            self._run(f"CREATE VIEW {_quote(view.view)} ({columns}) AS {view.text}")
 
     def use(self, database: str) -> None:
         """Use this database for tables without one."""

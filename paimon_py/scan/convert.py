@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import ray.data
     from pyarrow.dataset import Dataset
 
+    from paimon_py.executors.executor import Executor
     from paimon_py.scan.rows import Rows
     from paimon_py.scan.split_rows import SplitRows
     from paimon_py.scan.torch_rows import TorchRows
@@ -87,6 +88,13 @@ def to_torch(
     except ImportError as error:
         raise _absent_extra("torch") from error
     return TorchRows(rows, batch_size=batch_size, seed=seed, rank=rank, world_size=world_size)
+
+
+def rows_by_tasks(rows: SplitRows[Any], executor: Executor, *, keeps: bool) -> Iterator[pa.RecordBatch]:
+    """See `read_by_tasks`."""
+    from paimon_py.scan.read_tasks import read_by_tasks
+
+    return read_by_tasks(rows, executor, keeps=keeps)
 
 
 def to_ray(rows: SplitRows[Any]) -> ray.data.Dataset:

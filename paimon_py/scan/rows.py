@@ -71,7 +71,7 @@ class Rows(ShownRows):
                 the option `blob-as-descriptor` says; the default is bytes.
         """
         rows = self if blobs is None else self._with_blobs(blobs)
-        return _table(rows._rows(keeps=True), rows.schema)
+        return table_of(rows._rows(keeps=True), rows.schema)
 
     def head(self, n: int = 5, *, blobs: Literal["bytes", "refs"] | None = None) -> pa.Table:
         """The rows as a table in memory, at most `n` of them, to look at.
@@ -207,7 +207,8 @@ def limit_of(limit: object, order_by: object) -> int | None:
     return None if limit is None else row_count(limit, "limit")
 
 
-def _table(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+def table_of(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """The rows of batches as a table, which has a number of rows even without columns."""
     found = list(batches)
     if len(schema) or not found:
         return pa.Table.from_batches(found, schema)

@@ -437,9 +437,11 @@ class Scan(SplitRows[Split]):
         """The rows of splits read in parallel, unless a few rows of the first ones are enough."""
         if self._limit is not None and self._limit <= RAW_BATCH_ROWS:
             return self._one_by_one(splits)
-        parcels = in_parcels(self._root, splits) if isinstance(self._view, SameShape) else alone(splits)
         table = OpenTable(self._root, self._table_schema)
-        return read_together(table, self._parcel, parcels, in_order=in_order, keeps=keeps)
+        return read_together(table, self._parcel, self._parcels(splits), in_order=in_order, keeps=keeps)
+
+    def _parcels(self, splits: Iterable[Split]) -> Iterator[tuple[Split, ...]]:
+        return in_parcels(self._root, splits) if isinstance(self._view, SameShape) else alone(splits)
 
     def _parcel(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
         if isinstance(self._view, SameShape):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -41,6 +42,7 @@ from paimon_py.scan.aligned_rows import AlignedRows
 from paimon_py.scan.read_estimate import ReadEstimate
 from paimon_py.scan.request import RAW_BATCH_ROWS, Request, keep
 from paimon_py.scan.row_ids import ids_from, rows_with_ids
+from paimon_py.scan.row_search import row_search
 from paimon_py.scan.small_splits import SmallFiles
 from paimon_py.scan.split import Section, Split
 from paimon_py.scan.windows import read_plan
@@ -109,6 +111,7 @@ class SplitReader:
             self._raw_rows = min(self._raw_rows, max(_FEW_ROWS, request.first_rows))
         self._beyond = request.beyond if split.since is None else None
         self._shows_dead = False
+        self._search = None if meter is not None or is_distant(root.path) else row_search(request)
 
     @lazy_property
     def _rows(self) -> AlignedRows:
@@ -224,6 +227,11 @@ class SplitReader:
         is_beyond = self._beyond or _never
         for number, file in enumerate(files):
             asked = self._asked_of(section, file)
+            is_unknown = asked.rows is None and len(section.runs) == 1
+            if self._search is not None and is_unknown and file.name not in self._dead:
+                with self._present():
+                    stored, reader = self.stamps.stored_fields(file, fields), partial(self._reader, file, by_page=True)
+                    asked = _Asked(asked.predicate, self._search.rows_of(file, stored, reader))
             if asked.rows is not None and not asked.rows:
                 if self._meter is not None:
                     self._meter.files_by_index += 1

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import pyarrow as pa
 
-from paimon_py.arguments import with_location
+from paimon_py.arguments import check_flag, with_location
+from paimon_py.executors.executor import Executor, require_executor
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.scan import convert
 from paimon_py.scan.projection import listed_names
-from paimon_py.scan.rows import Rows
+from paimon_py.scan.rows import Rows, table_of
 
 if TYPE_CHECKING:
     import ray.data
@@ -42,6 +43,47 @@ class SplitRows(Rows, Generic[S]):
     def is_ordered(self) -> bool:
         """Whether the rows are ordered, so that they are read as a whole."""
         return False
+
+    def to_reader(self, *, in_order: bool = True, executor: Executor | None = None) -> pa.RecordBatchReader:
+        """The rows as a stream, in memory that does not grow with the table.
+
+        Splits are read in parallel, by as many threads as the table has (`Env(threads=…)`). Threads read ahead as far
+        as memory allows, and end when it is full, when the last row was consumed, or when the reader is released.
+
+        Args:
+            in_order: return the rows as if one split were read after the other; else as soon as they are available,
+                which keeps more cores busy if splits are large.
+            executor: its tasks read the splits, see `paimon_py.executors`; the rows are then always in order. A scan
+                with a limit or an order is read by this process. None: the threads of this process.
+
+        Memory: with an executor, the rows of 16 tasks, each of which reads about 16 MB of files.
+        """
+        check_flag("in_order", in_order)
+        require_executor(executor)
+        if executor is None or self._is_whole:
+            return super().to_reader(in_order=in_order)
+        return pa.RecordBatchReader.from_batches(self.schema, convert.rows_by_tasks(self, executor, keeps=False))
+
+    def to_arrow(
+        self, *, blobs: Literal["bytes", "refs"] | None = None, executor: Executor | None = None
+    ) -> pa.Table:
+        """The rows as a table in memory.
+
+        Args:
+            blobs: return BLOBs as bytes, or as references to the bytes, which `BlobRef.from_bytes` decodes. None: as
+                the option `blob-as-descriptor` says; the default is bytes.
+            executor: its tasks read the splits, see `to_reader`; None: the threads of this process.
+        """
+        require_executor(executor)
+        if executor is None or self._is_whole:
+            return super().to_arrow(blobs=blobs)
+        rows = self if blobs is None else self._with_blobs(blobs)
+        assert isinstance(rows, SplitRows)
+        return table_of(convert.rows_by_tasks(rows, executor, keeps=True), rows.schema)
+
+    def _parcels(self, splits: Iterable[S]) -> Iterator[tuple[S, ...]]:
+        """Parts of splits, and splits that are read together."""
+        return ((split,) for split in splits)
 
     def to_torch(
         self,

@@ -20,6 +20,7 @@ _TRANSIENT = {errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ESTALE, errno.ETIMED
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 _NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR}
 _MAKING = ("put_new", "put", "open_write")
+_READING = ("get", "list", "stat", "open_read", "read")
 _WRITE_BUFFER_BYTES = 1 << 16
 _TREE_ATTEMPTS = 10
 _CREATE_ATTEMPTS = 10
@@ -243,6 +244,9 @@ def _to_storage_error(error: OSError | ValueError, operation: str, path: str) ->
     if isinstance(error, FileExistsError) and operation == "open_write":
         return FileTakenError(f"{path} already exists", path=path, operation=operation)
     message = f"{operation} of {path} failed: {error}"
+    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        verb = "read" if operation in _READING else "delete" if operation.startswith(("delete", "remove")) else "write"
+        message = f"the user of this process may not {verb} {path}: {error.strerror}"
     return StorageError(message, path=path, operation=operation, transient=getattr(error, "errno", None) in _TRANSIENT)
 
 

@@ -106,6 +106,15 @@ class ExecutorSuite:
                 splits = table.scan(where=where, options=_PLANNED).iter_splits(executor=executor)
                 assert sorted(map(bytes, splits)) == sorted(map(bytes, table.scan(where=where).splits()))
 
+    def test_rows_are_those_of_one_process(self, executor: Executor, warehouse: str) -> None:
+        for make in (_keyed_table, _append):
+            table = make(warehouse, f"read{make.__name__}")
+            table.delete("k < 10")
+            for where in (None, "p = 1", "k > 20 AND v = 'a3'"):
+                scan = table.scan(where=where)
+                assert scan.to_arrow(executor=executor).equals(scan.to_arrow())
+                assert scan.to_reader(executor=executor).read_all().equals(scan.to_arrow())
+
     # -- failures ---------------------------------------------------------------------------------------------------
 
     def test_a_task_that_fails_leaves_nothing(self, executor: Executor, warehouse: str) -> None:
@@ -285,6 +294,7 @@ _VERBS: dict[str, Callable[[Table, Union[Executor, None]], object]] = {
     "remove_orphans": _remove_orphans,
     "events": _write_events,
     "plan": _plan,
+    "read": lambda table, executor: table.scan().to_arrow(executor=executor).num_rows,
 }
 """Verbs that together run every kind of task, each returning its result."""
 

@@ -8,6 +8,7 @@ its name while a rollback or a fast-forward deletes tags, or is made while a pur
 from __future__ import annotations
 
 import functools
+import itertools
 import random
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,7 +19,7 @@ from faults.test_care_crashes import VERBS as CRASHED
 from faults.test_care_crashes import built, clean, opened, state
 from unit.maintain.test_remove_orphans import rows
 
-from paimon_py import PaimonError, SetOption, Table
+from paimon_py import PaimonError, SetOption, Table, TagNotFoundError
 from paimon_py.testing.fault_store import FaultStore
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*consumers have read them")
@@ -131,6 +132,21 @@ def test_a_purge_neither_leaves_what_came_meanwhile_nor_takes_a_rolled_back_tabl
     for at in range(5, 60, 4):
         for second in ("create a branch", "roll back to a snapshot"):
             play("purge", at, second)
+
+
+def test_a_branch_of_a_tag_that_is_deleted_meanwhile_is_made_or_the_tag_is_named():
+    refusals = set()
+    for at in itertools.count(1):
+        store = built().store.copy()
+        paused = PausedStore(store, at, lambda store=store: opened(store).delete_tag("kept"))
+        try:
+            opened(paused).create_branch("new", from_="kept")
+        except PaimonError as error:
+            refusals.add(type(error))
+        if paused.count < at:
+            break
+        state(store)
+    assert refusals == {TagNotFoundError}
 
 
 PARTS = 300

@@ -234,7 +234,10 @@ class HistoryLife:
             assert consumer.next_snapshot_id >= oldest, (consumer, oldest)
 
     def roll_back(self, branch: str, by: str) -> None:
-        """Go back. After Java's, streams look and a user of ours commits at once: Java keeps nothing that would tell them later."""
+        """Go back. After Java's, streams look and users of ours commit at once: Java keeps nothing that would tell them later.
+
+        Branches whose tags go are left, since Java's expiry of main asks for tags alone.
+        """
         table = self.pair.table().branch(branch)
         targets = [(int(one.id), one.value.mark) for one in table.snapshots()] + [(tag.name, tag.value.snapshot.mark) for tag in table.tags()]
         if not targets or (branch != MAIN and by == "j"):
@@ -246,11 +249,18 @@ class HistoryLife:
             self.java("rollback", **({"snapshot": target} if isinstance(target, int) else {"tag": target}))
         assert self.pair.table().branch(branch).snapshot().value.mark == mark
         self.go_back(branch, mark)
+        left = {tag.name for tag in self.pair.table().tags()}
+        for other in [name for name, tag in self.begins.items() if tag not in left]:
+            self.leave(other, "o")
         if by == "j":
             self.is_vague = True
             self.follow(branch, by)
             self.forgotten(branch)
             self.write(branch, "o")
+            for user in USERS:
+                if self.users[branch].get(user) != self.highest.get(user):
+                    self.made += 1
+                    self.numbered(branch, "o", [{"k": 1, "v": self.made}], ["+I"], user)
 
     def forgotten(self, branch: str) -> None:
         """Numbers of which only snapshots told that have expired are refused, never committed twice; larger ones go on."""

@@ -643,6 +643,16 @@ def test_a_table_is_taken_back(run, place):
     assert as_json(run, "rollback", place, "now", "-y")["snapshot_id"] == 1
 
 
+def test_a_file_that_cannot_be_written_is_named_without_a_number(run, place, monkeypatch):
+    def refuse(path, *_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("pathlib.Path.open", refuse)
+    monkeypatch.setattr("pathlib.Path.write_text", refuse)
+    code, _, err = run("report", Path(place).parents[1], "--html", "page.html")
+    assert (code, err) == (1, "error: page.html: Permission denied\n")
+
+
 def test_rows_are_deleted_once_after_a_question(run, place):
     table = Table.open(place)
     rows = table.count()

@@ -8,6 +8,7 @@ import sys
 
 import pyarrow as pa
 import pytest
+from unit.catalogs.rest_stub import StubServer, catalog_of
 from unit.public import new_catalog
 
 from paimon_py import (
@@ -324,6 +325,51 @@ def test_catalogs_of_other_kinds_answer_too(tmp_path):
     catalog.create_database("d")
     catalog.create_table("d.t", COLUMNS).write_arrow([{"id": 5}])
     assert catalog.sql("SELECT id FROM d.t").to_pylist() == [{"id": 5}]
+
+
+@pytest.fixture
+def views(tmp_path):
+    pytest.importorskip("urllib3")
+    made = catalog_of(StubServer(str(tmp_path / "w")))
+    for database in ("shop", "other"):
+        made.create_database(database)
+    made.create_table("shop.orders", Schema({"id": "BIGINT", "price": "DOUBLE"})).write_arrow(
+        pa.table({"id": [1, 2, 3], "price": [1.0, 2.0, 4.0]})
+    )
+    dear = Schema({"number": "BIGINT", "cost": "DOUBLE"})
+    made.create_view("shop.dear", dear, "SELECT id, price FROM orders LATERAL VIEW explode(a) t", dialects={"duckdb": "SELECT id, price FROM orders WHERE price > 1;"})
+    made.create_view("other.sums", Schema({"total": "DOUBLE"}), "SELECT sum(cost) FROM shop.dear")
+    return made
+
+
+def test_views_of_a_server_are_run_by_their_query_for_duckdb(views):
+    assert views.sql("SELECT * FROM shop.dear ORDER BY number").to_pylist() == [{"number": 2, "cost": 2.0}, {"number": 3, "cost": 4.0}]
+    assert views.sql("SELECT s.total, o.id FROM other.sums s, shop.orders o LIMIT 1").to_pylist() == [{"total": 6.0, "id": 1}]
+    assert views.sql("SELECT count(*) n FROM dear JOIN orders ON number = id", database="shop").to_pylist() == [{"n": 2}]
+    once = views.sql("SELECT id FROM shop.orders LIMIT 1")
+    assert once.to_arrow().num_rows == 1
+    both = views.sql("SELECT (SELECT max(cost) FROM shop.dear) AS most, id FROM shop.orders ORDER BY id")
+    assert both.to_pylist() == [{"most": 4.0, "id": number} for number in (1, 2, 3)]
+
+
+def test_views_that_cannot_run_are_refused(views):
+    one = Schema({"x": "BIGINT"})
+    for name, query in (("loop", "SELECT x FROM shop.loop"), ("other", "SELEC 1"), ("two", "SELECT 1; SELECT 2")):
+        views.create_view(f"shop.{name}", one, query)
+    for name, match in (("loop", "uses itself"), ("other", "SELEC"), ("two", "one statement")):
+        with pytest.raises(UsageError, match=match):
+            views.sql(f"SELECT * FROM shop.{name}")
+    views.create_view("shop.writes", one, "CREATE TABLE a AS SELECT 1")
+    with pytest.raises(UnsupportedError, match="CREATE"):
+        views.sql("SELECT * FROM shop.writes")
+    views.create_view("shop.reads", one, "SELECT 1 FROM read_csv('/etc/passwd')")
+    with pytest.raises(UsageError):
+        views.sql("SELECT * FROM shop.reads").to_arrow()
+    for name in ("shop.none", "shop.dear$files"):
+        with pytest.raises(TableNotFoundError):
+            views.sql(f'SELECT * FROM shop."{name.partition(".")[2]}"')
+    with pytest.raises(TableNotFoundError):
+        views.sql("SELECT * FROM shop.dear FOR VERSION AS OF 1")
 
 
 @pytest.mark.parametrize(("sample", "least"), [("", 500), (" TABLESAMPLE 50 PERCENT (bernoulli, 3)", 500), (" USING SAMPLE 40 ROWS", 40)])

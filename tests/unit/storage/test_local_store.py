@@ -224,6 +224,20 @@ def test_a_file_is_written_once(tmp_path):
         store.open_write(str(tmp_path / "f"))
 
 
+@pytest.mark.parametrize(("number", "reason"), [(errno.EACCES, "Permission denied"), (errno.EROFS, "Read-only file system")])
+def test_a_refusal_names_what_the_user_may_not_do(tmp_path, monkeypatch, number, reason):
+    def refuse(path, *_, **__):
+        raise OSError(number, os.strerror(number), str(path))
+
+    for function in ("open", "makedirs", "listdir", "scandir", "remove", "unlink"):
+        monkeypatch.setattr(local_store.os, function, refuse)
+    place = str(tmp_path / "f")
+    for call, verb in (("make_directory", "write"), ("delete", "delete"), ("open_write", "write")):
+        with pytest.raises(StorageError) as found:
+            getattr(LocalStore(), call)(place)
+        assert str(found.value) == f"the user of this process may not {verb} {place}: {reason}"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
 @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write everywhere")
 def test_a_forbidden_directory_is_a_storage_error(tmp_path):

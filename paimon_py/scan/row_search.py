@@ -1,0 +1,94 @@
+"""Finds the rows of a file that match before its other columns are decoded, where few of them do.
+
+Worked example: one of 200,000 rows in random order matches. Its file has ten pages of a column; the condition's column
+is decoded as a whole, and one page of each of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from paimon_py.codec.columns import numpy_values
+from paimon_py.expr.arrow import Filter
+from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.references import columns_of, may_fail
+from paimon_py.files.reader import FileReader
+from paimon_py.scan.request import Request
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.types import Field
+
+PAGE_ROWS = 20_000
+"""The maximum number of rows in a page, unless the writer of the file was told otherwise."""
+SEARCHED_ROWS = 10_000
+"""Files with fewer rows are decoded in less time than a search takes."""
+_WORTH = 5
+"""The multiple of a condition's columns from which on it is worth decoding them first."""
+_WIDEST_GAP = 16
+
+
+class RowSearch:
+    """The searches of one reader: after a file with matches in many pages, the next ones are not searched.
+
+    The number of files without a search doubles each time, so a condition that many rows meet costs little more.
+    """
+
+    def __init__(self, predicate: Predicate, mask: Filter) -> None:
+        self._predicate = predicate
+        self._names = columns_of(predicate)
+        self._mask = mask
+        self._gap = self._left = 0
+
+    def rows_of(
+        self, file: DataFile, fields: Sequence[Field], reader: Callable[[Sequence[Field]], FileReader]
+    ) -> BitMap | None:
+        """The positions of matching rows in a local file without dead rows; None if unknown.
+
+        `fields`: the columns to decode; `reader`: reads some of these.
+        Raises: as `FileReader.positions`
+        """
+        asked = [field for field in fields if field.name in self._names]
+        narrows = len(asked) == len(self._names) and len(fields) >= _WORTH * len(asked)
+        if not narrows or file.row_count < SEARCHED_ROWS or not file.name.endswith(".parquet") or not self.begin():
+            return None
+        return self.find(reader(asked).positions(batch_rows=PAGE_ROWS, predicate=self._predicate))
+
+    def begin(self) -> bool:
+        """Whether to search the next file."""
+        if self._left:
+            self._left -= 1
+            return False
+        return True
+
+    def find(self, pieces: Iterable[tuple[int, pa.RecordBatch]]) -> BitMap | None:
+        """The positions of matching rows; None if there are matches in more than half of the pages that may have one.
+
+        Shapes: `pieces` — batches of at most `PAGE_ROWS` rows with the condition's columns and the position of their
+          first row.
+        Cost: decodes these columns, or those of two pages if both have a match.
+        """
+        found = BitMap()
+        count = with_match = 0
+        for count, (position, batch) in enumerate(pieces, 1):
+            rows = np.flatnonzero(numpy_values(self._mask(batch)))
+            if len(rows):
+                found.update(BitMap((rows + position).astype(np.uint32)))
+                with_match += 1
+            if count > 1 and 2 * with_match > count:
+                break
+        if 2 * with_match > count:
+            self._gap = min(_WIDEST_GAP, 2 * self._gap + 1)
+            self._left = self._gap
+            return None
+        self._gap = 0
+        return found
+
+
+def row_search(request: Request) -> RowSearch | None:
+    """The searches of a request; None without a condition, and if it would cost more than it saves."""
+    if request.mask is None or request.predicate is None or request.first_rows is not None:
+        return None
+    return None if may_fail(request.predicate) else RowSearch(request.predicate, request.mask)

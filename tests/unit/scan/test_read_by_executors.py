@@ -1,0 +1,128 @@
+"""Rows that the tasks of an executor read are those that this process reads, in the same order."""
+
+from __future__ import annotations
+
+import itertools
+
+import pyarrow as pa
+import pytest
+
+from paimon_py import Catalog, col
+from paimon_py.errors import CorruptionError, StorageError, UsageError
+from paimon_py.executors import LocalExecutor, ProcessExecutor, TaskResult
+from paimon_py.scan import parallel_read, read_tasks
+
+SCHEMA = pa.schema([pa.field("p", pa.int32(), nullable=False), pa.field("k", pa.int64(), nullable=False), ("v", pa.list_(pa.string()))])
+SHAPES = {
+    "append": {"options": {"bucket": "-1", "deletion-vectors.enabled": "true"}},
+    "keyed": {"primary_key": ["p", "k"], "options": {"bucket": "2", "changelog-producer": "input"}},
+    "evolving": {"options": {"bucket": "-1", "row-tracking.enabled": "true", "data-evolution.enabled": "true"}},
+}
+SCANS = [
+    {}, {"where": col("k") > 60}, {"columns": ["v", "p"]}, {"columns": []}, {"where": col("p") == 99}, {"snapshot_id": 2},
+    {"limit": 7}, {"limit": 0}, {"order_by": "k", "limit": 5},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=SHAPES)
+def table(request, tmp_path_factory):
+    catalog = Catalog.open(tmp_path_factory.mktemp("reads"))
+    catalog.create_database("d")
+    small = {"source.split.target-size": "4 kb", "source.split.open-file-cost": "1 kb"}
+    shape = SHAPES[request.param]
+    table = catalog.create_table("d.t", SCHEMA, partition_by=["p"], **{**shape, "options": {**shape["options"], **small}})
+    for number in range(4):
+        keys = range(20 * number, 20 * number + 40)
+        table.write_arrow(pa.table({"p": [key % 3 for key in keys], "k": keys, "v": [[f"{number}"] * (key % 4) for key in keys]}, SCHEMA))
+    if request.param == "append":
+        table.delete(col("k") % 7 == 0)
+    return table
+
+
+class Counting:
+    """Runs tasks here, the last of a job first, each twice; `jobs`: the number of tasks of each job."""
+
+    def __init__(self):
+        self.jobs = []
+
+    def run(self, job, tasks):
+        taken = list(tasks)
+        self.jobs.append(len(taken))
+        for task in reversed(taken):
+            for _ in range(2):
+                yield TaskResult.from_bytes(job.run_bytes(bytes(task)))
+
+
+@pytest.mark.parametrize("asked", SCANS, ids=str)
+def test_rows_by_tasks_are_the_rows(table, monkeypatch, asked):
+    monkeypatch.setattr(read_tasks, "_TASK_BYTES", 2_000)
+    monkeypatch.setattr(parallel_read, "_PARCEL_SPLITS", 2)
+    monkeypatch.setattr(read_tasks, "_TASKS_AT_ONCE", 2)
+    expected = table.scan(**asked).to_arrow()
+    for executor in (LocalExecutor(), Counting()):
+        assert table.scan(**asked).to_arrow(executor=executor).equals(expected)
+        if asked.get("columns") != []:  # batches without columns lose their number of rows in read_all
+            assert table.scan(**asked).to_reader(executor=executor).read_all().equals(expected)
+        assert sum(batch.num_rows for batch in table.scan(**asked).to_reader(executor=executor)) == len(expected)
+
+
+def test_processes_read(table):
+    with ProcessExecutor(1) as executor:
+        for asked in ({}, {"where": col("k") > 60, "columns": ["k"]}):
+            assert table.scan(**asked).to_arrow(executor=executor).equals(table.scan(**asked).to_arrow())
+
+
+def test_changes_and_system_tables(table):
+    changes = table.changes(1, 3)
+    if "data-evolution.enabled" not in table.options:
+        assert changes.to_arrow(executor=Counting()).equals(changes.to_arrow())
+    for name in ("files", "audit_log"):
+        scan = table.system(name).scan()
+        assert scan.to_arrow(executor=Counting()).equals(scan.to_arrow())
+
+
+def test_a_stream_has_the_rows_of_few_tasks_in_memory(table, monkeypatch):
+    monkeypatch.setattr(read_tasks, "_TASK_BYTES", 1)
+    monkeypatch.setattr(parallel_read, "_PARCEL_SPLITS", 1)
+    monkeypatch.setattr(read_tasks, "_TASKS_AT_ONCE", 1)
+    counting = Counting()
+    reader = table.scan().to_reader(executor=counting)
+    reader.read_next_batch()
+    assert counting.jobs == [1]
+    rest = sum(batch.num_rows for batch in reader)
+    assert 0 < rest < table.count() and set(counting.jobs) == {1} and len(counting.jobs) > 2
+    counting.jobs.clear()
+    table.scan().to_arrow(executor=counting)
+    assert len(counting.jobs) == 1
+
+
+def test_tasks_that_fail(table, monkeypatch):
+    class Failing:
+        def run(self, job, tasks):
+            for task in tasks:
+                error = StorageError("the store failed", operation="get")
+                yield TaskResult(job.kind.tag, task.number, None, error)
+
+    class Losing:
+        def run(self, job, tasks):
+            yield from itertools.islice(LocalExecutor().run(job, tasks), 1, None)
+
+    for read in (table.scan().to_arrow, lambda executor: table.scan().to_reader(executor=executor).read_all()):
+        with pytest.raises(StorageError, match="the store failed"):
+            read(executor=Failing())
+        with pytest.raises(CorruptionError, match="neither a result nor an error"):
+            read(executor=Losing())
+        with pytest.raises(UsageError, match="executor must be"):
+            read(executor=4)
+
+
+def test_blobs_as_references(tmp_path):
+    catalog = Catalog.open(tmp_path)
+    catalog.create_database("d")
+    options = {"bucket": "-1", "row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    table = catalog.create_table("d.t", [("k", "BIGINT"), ("b", "BLOB")], options=options)
+    table.write_arrow(pa.table({"k": [1, 2], "b": pa.array([b"one", b"two"], pa.large_binary())}))
+    for blobs in (None, "bytes", "refs"):
+        found = table.scan().to_arrow(blobs=blobs, executor=Counting())
+        assert found.equals(table.scan().to_arrow(blobs=blobs))
+    assert found["b"][0].as_py() != b"one"
