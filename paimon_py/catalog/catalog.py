@@ -32,7 +32,6 @@ from paimon_py.errors import (
     UnsupportedError,
     UsageError,
 )
-from paimon_py.expr.bind import near_names
 from paimon_py.metadata.branches import check_branch_options
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
@@ -423,6 +422,8 @@ class _Warehouse(msgspec.Struct, frozen=True):
 
 def _meant(name: str, known: Callable[[], list[str]], before: str = "") -> str:
     try:
+        from paimon_py.expr.bind import near_names
+
         near = near_names(name, known())
     except StorageError:  # a user allowed to open a table may not be allowed to list them
         return ""

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 from paimon_py.arguments import NameList, check_flag, check_progress
-from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
 from paimon_py.compaction.task import CompactionTask
@@ -102,6 +101,7 @@ class TableCare(TableVerbs, ABC):
             CommitConflictError: other commits wrote to the partitions at every attempt; the rows are unchanged.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
+        from paimon_py.codec.partition_choice import choice_of
         from paimon_py.maintain.auto_maintenance import run_auto_maintenance
         from paimon_py.maintain.rescale import check_rescalable, require_compacted, rescale
 
@@ -129,6 +129,7 @@ class TableCare(TableVerbs, ABC):
 
         Run each with `run_compaction` and commit all results with one `commit`.
         """
+        from paimon_py.codec.partition_choice import choice_of
         from paimon_py.compaction.plan import plan_compaction
         from paimon_py.maintain.cleanup.expire_partitions import leave_out_expired
 
@@ -189,6 +190,7 @@ class TableCare(TableVerbs, ABC):
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
             UnsupportedError: the table uses a feature that paimon_py cannot write.
         """
+        from paimon_py.codec.partition_choice import choice_of
         from paimon_py.compaction.index_rewrite import rewrite_indexes
         from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 

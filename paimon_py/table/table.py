@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from paimon_py.api_hints import ApiHints
 from paimon_py.arguments import NameList, as_mapping, path_text
-from paimon_py.codec.partition_choice import PartitionChoice, choice_of
 from paimon_py.codec.typed_changes import with_paimon_types
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
@@ -277,6 +276,7 @@ class Table(
     @commits
     def truncate(self, *, user: str | None = None, identifier: int | None = None) -> CommitResult:
         """Delete all rows in one commit; `user` and `identifier` make it repeatable, as in `write_arrow`."""
+        from paimon_py.codec.partition_choice import PartitionChoice
         from paimon_py.table import writing
 
         label = CommitLabel(user, identifier)
@@ -296,6 +296,7 @@ class Table(
             UsageError: the table has no partitions, a name is not a partition key, or the list is empty.
             NotFoundError: one of the partitions has no file; nothing was deleted.
         """
+        from paimon_py.codec.partition_choice import PartitionChoice, choice_of
         from paimon_py.table import writing
 
         given = () if partitions is None else partitions
