@@ -278,13 +278,18 @@ class _Move:
                 table=self._root.path,
             )
         ids = self._root.snapshots.ids()
-        new = [number for number in ids if number not in self._there]
+        new = [number for number in ids if number not in self._there and not self._has_moved(number)]
         if new and not discard:
             raise self._moved_on(NewerSnapshotsError(self._root.path, new))
         if not self._is_as_before(ids):  # a rollback, or an expiry
             self._look_at_main()
             if not discard:
                 self.require_nothing_newer()
+
+    def _has_moved(self, number: int) -> bool:
+        """Whether a snapshot of main is one of the branch: another call has begun the same."""
+        coming = self._all().get(number)
+        return coming is not None and Base.of(coming).is_of(self._root.snapshots.find(number))
 
     def _overtaken(
         self, cutting: HistoryCut, schemas: Sequence[int], error: NewerSnapshotsError

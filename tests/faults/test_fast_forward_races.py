@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from contextlib import suppress
 
 import pytest
 from unit.maintain.test_remove_orphans import PATH, World, rows
@@ -11,7 +12,7 @@ from paimon_py import AddColumn, BranchNotFoundError, CommitConflictError, Paimo
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
 from paimon_py.table import Table
-from paimon_py.testing.fault_store import FaultStore
+from paimon_py.testing.fault_store import FaultStore, SimulatedCrash
 
 NEW = [1, 2, 3, 4]
 OLD = [1, 2]
@@ -149,3 +150,28 @@ def test_a_fast_forward_that_a_commit_overtakes_is_withdrawn(altered):
     with pytest.raises(CommitConflictError, match=r"snapshot 3, which the branch 'b' does not build on"):
         move(table)
     assert table.fast_forward("b", discard=True).gone_ids == (3,) and keys(opened(world, store.store)) == NEW
+
+
+@pytest.mark.parametrize(("altered", "discard"), [(False, False), (True, False), (False, True)])
+def test_what_another_fast_forward_has_begun_is_finished(altered, discard):
+    """Another process begins the same and is killed, at any of its calls, before any call of this one."""
+
+    def moves(table):
+        return table.fast_forward("b", discard=discard)
+
+    def begin(store, stop):
+        with suppress(SimulatedCrash):
+            moves(opened(world, FaultStore(store, stop, "die")))
+
+    world = built(altered=altered)
+    calls = FaultStore(world.store.copy())
+    moves(opened(world, calls))
+    for stop in range(9, calls.count + 1, 8):
+        for at, store, error, _ in each_call(world, functools.partial(begin, stop=stop), moves):
+            where = f"the other one stops at {stop}, call {at}: {error!r}"
+            assert error is None or "in progress" in str(error) or "another call" in str(error), where
+            table = opened(world, store)
+            if table._root.cuts.exists():
+                moves(table)
+            assert keys(opened(world, store)) == NEW and not table._root.cuts.exists(), where
+            opened(world, store).write_arrow(rows(10).append_column("x", [[0]]) if altered else rows(10))

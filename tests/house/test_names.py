@@ -23,7 +23,7 @@ PACKAGE = ROOT / "paimon_py"
 
 
 def test_every_name_in_all_resolves_and_nothing_else_is_public():
-    lazy = {"BlobRef", "LSMWriter", "sql", "Step", "Stream", "Variant", "variant", *spark.__all__}
+    lazy = {"BlobRef", "LSMWriter", "Scan", "sql", "Step", "Stream", "Variant", "variant", *spark.__all__}
     here = {name for name in vars(paimon_py) if not name.startswith("_")}
     modules = {path.stem for path in PACKAGE.glob("*.py")} | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     public = here - modules - {"annotations", "TYPE_CHECKING"}
@@ -58,7 +58,7 @@ class _Later(dict):
 
     def __missing__(self, name):
         ours = (
-            "Catalog", "Writer", "Stream", "SystemTable", "MetadataTable", "Dataset", "IcebergState", "PublishedVersion", "SqlQuery",
+            "Catalog", "Scan", "Writer", "Stream", "SystemTable", "MetadataTable", "Dataset", "IcebergState", "PublishedVersion", "SqlQuery",
             "ImportResult", "CloneResult", "Exported", "BlobRow", "HistoryEntry", "TorchRows", "Explanation",
         )  # fmt: skip
         if name == "ray":

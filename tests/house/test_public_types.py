@@ -27,7 +27,7 @@ class Later(dict):
     """Stands for names that modules import for type checkers alone."""
 
     def __missing__(self, name):
-        known = {**vars(paimon_py.types), "Catalog": paimon_py.Catalog, "Stream": Stream, "Dataset": pyarrow.dataset.Dataset, "TorchRows": object}
+        known = {**vars(paimon_py.types), "Catalog": paimon_py.Catalog, "Scan": paimon_py.Scan, "Stream": Stream, "Dataset": pyarrow.dataset.Dataset, "TorchRows": object}
         known["ray"] = types.SimpleNamespace(data=types.SimpleNamespace(Dataset=object))
         if name not in known and name not in ("duckdb", "pandas", "polars"):
             raise KeyError(name)
