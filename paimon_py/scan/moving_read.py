@@ -15,15 +15,16 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import Mask, from_numpy
+from paimon_py.codec.columns import Mask, from_numpy, numpy_values
 from paimon_py.env import SpillPlace
+from paimon_py.expr.references import columns_of
 from paimon_py.lsm.order import dense_ranks
 from paimon_py.scan.bag_read import DeferredRows, memory_limit
 from paimon_py.scan.diff_read import ReadRun
 from paimon_py.scan.request import Request
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD
 from paimon_py.scan.split import Split, may_delete
-from paimon_py.spec.schema import DELETE, ROW_KINDS
+from paimon_py.spec.schema import DELETE, ROW_KINDS, UPDATE_BEFORE
 
 
 def read_moving(
@@ -33,8 +34,8 @@ def read_moving(
     `place`: where rows wait on local disk.
 
     Shapes: out — non-empty batches of `request.arrow_schema` and `_row_kind`.
-    Cost: keys and kinds of buckets with deletes are read twice; `write-buffer-size`, at most 256 MiB, in memory; the
-      rest is written to local disk.
+    Cost: keys, kinds and columns of the condition are read twice in buckets with deletes; `write-buffer-size`, at most
+      256 MiB, in memory; the rest is written to local disk.
     Raises: as `read_split`, and StorageError if the local disk is full.
     """
     for runs in snapshots:
@@ -71,19 +72,21 @@ def _with_ends(request: Request, run: Split, read: ReadRun) -> Iterator[tuple[pa
 
 
 def _ends(request: Request, run: Split, read: ReadRun) -> Mask:
-    """A mask of the rows of a bucket whose key is deleted by its last row."""
+    """A mask of the matching rows of a bucket whose key has no new value in its last row, matching or not."""
     # Example: 1 +I, 1 -D, 2 -D, 2 +I, 3 -D → True, True, False, False, True.
     keys = request.schema.primary_keys
-    batches = list(read(msgspec.structs.replace(request, columns=keys), run))
+    asked = () if request.predicate is None else sorted(columns_of(request.predicate).difference(keys))
+    batches = list(read(msgspec.structs.replace(request, columns=(*keys, *asked), predicate=request.by_key), run))
     if not batches:
         return np.zeros(0, np.bool_)
     rows = pa.Table.from_batches(batches)
     ranks = dense_ranks([rows[name] for name in keys])
-    deletes = np.asarray(rows[ROW_KIND_FIELD.name].to_numpy() == ROW_KINDS[DELETE])
+    deletes = np.isin(rows[ROW_KIND_FIELD.name].to_numpy(), [ROW_KINDS[DELETE], ROW_KINDS[UPDATE_BEFORE]])
     last: Mask = np.zeros(int(ranks.max()) + 1, np.bool_)
     last[ranks] = deletes  # of several rows of a key the last one counts
     found: Mask = last[ranks]
-    return found
+    mask = request.mask
+    return found if mask is None else found[np.concatenate([numpy_values(mask(batch)) for batch in batches])]
 
 
 def _mask(values: Mask) -> pa.Array:

@@ -65,13 +65,17 @@ def _kept_below(
         for batch in batches:
             kept += row_bytes(batch)
             if kept > most and pa.total_allocated_bytes() > most:
-                raise ResourceError(
-                    f"the rows of {path} need more memory than this process gets: {kept:,} bytes were read, and not"
-                    " all rows yet. Read them in batches with to_reader(), or select fewer with columns=, where= and"
-                    " limit=",
-                    path=path,
-                )
+                raise too_many_rows(path, kept)
             yield batch
+
+
+def too_many_rows(path: str, kept: int) -> ResourceError:
+    """The error for rows that do not fit into the memory of the process. `kept`: the bytes of those that were read."""
+    return ResourceError(
+        f"the rows of {path} need more memory than this process gets: {kept:,} bytes were read, and not all rows yet."
+        " Read them in batches with to_reader(), or select fewer with columns=, where= and limit=",
+        path=path,
+    )
 
 
 def count_together(

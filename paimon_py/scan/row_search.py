@@ -45,14 +45,17 @@ class RowSearch:
     def rows_of(
         self, file: DataFile, fields: Sequence[Field], reader: Callable[[Sequence[Field]], FileReader]
     ) -> BitMap | None:
-        """The positions of matching rows in a local file without dead rows; None if unknown.
+        """The positions of matching rows in a file without dead rows; None if unknown.
+
+        Files at external paths, which are URLs, are not read by page, and so not searched.
 
         `fields`: the columns to decode; `reader`: reads some of these.
         Raises: as `FileReader.positions`
         """
         asked = [field for field in fields if field.name in self._names]
         narrows = len(asked) == len(self._names) and len(fields) >= _WORTH * len(asked)
-        if not narrows or file.row_count < SEARCHED_ROWS or not file.name.endswith(".parquet") or not self.begin():
+        is_local_parquet = file.external_path is None and file.name.endswith(".parquet")
+        if not narrows or file.row_count < SEARCHED_ROWS or not is_local_parquet or not self.begin():
             return None
         return self.find(reader(asked).positions(batch_rows=PAGE_ROWS, predicate=self._predicate))
 

@@ -80,6 +80,8 @@ def test_copies_follow_random_moves_step_by_step_and_over_spans(producer):
         rows = changes.to_arrow().to_pylist()
         assert folded(rows, states[start], exact=producer in EXACT) == states[end]
         assert changes.count() == len(rows)
+        some = table.changes(start, end, where="v % 3 = 1 or p = 2").to_arrow().to_pylist()
+        assert some == [row for row in rows if row["v"] % 3 == 1 or row["p"] == 2]
         key = rng.randrange(9)
         of_key = table.changes(start, end, where=f"k = {key}", columns=["v"]).to_arrow()
         assert of_key["v"].to_pylist() == [row["v"] for row in rows if row["k"] == key]
@@ -101,3 +103,20 @@ def test_rows_without_deletes_are_in_a_split_for_each_bucket():
     table = made("none")
     table.write_arrow([{"p": number % 2, "k": number, "v": 1} for number in range(8)])
     assert len(table.changes(0).splits()) > 1
+
+
+@pytest.mark.parametrize(("old", "new"), [(0, 1), (1, 0)])
+@pytest.mark.parametrize(
+    ("where", "expected"), [("v = 1", [("-U", 1), ("+U", 1)]), ("v < 3", [("-U", 1), ("+U", 2), ("+U", 1)])]
+)
+def test_a_key_ends_in_its_bucket_though_the_delete_does_not_match(old, new, where, expected):
+    table = made("input")
+    table.write_arrow([{"p": old, "k": 1, "v": 1}, {"p": new, "k": 2, "v": 1}])
+    with table.writer() as writer:
+        writer.write_arrow([{"p": new, "k": 2, "v": 2}])
+        for kind, place, value in (("-U", old, 1), ("+U", old, 2), ("+U", new, 3), ("+U", new, 1)):
+            writer.write_arrow([{"p": place, "k": 1, "v": value, "_row_kind": kind}])
+        table.commit(writer.changes())
+    rows = table.changes(1, where=f"k = 1 and {where}").to_arrow().to_pylist()
+    assert [(row["_row_kind"], row["v"]) for row in rows] == expected
+    assert table.changes(1, where=f"k = 1 and {where}", columns=[]).count() == len(rows)

@@ -8,9 +8,11 @@ import pyarrow as pa
 import pytest
 
 from paimon_py import Catalog, col
-from paimon_py.errors import CorruptionError, StorageError, UsageError
+from paimon_py.env import Env
+from paimon_py.errors import CorruptionError, ResourceError, StorageError, UsageError
 from paimon_py.executors import LocalExecutor, ProcessExecutor, TaskResult
 from paimon_py.scan import parallel_read, read_tasks
+from paimon_py.storage.memory_store import MemoryStore
 
 SCHEMA = pa.schema([pa.field("p", pa.int32(), nullable=False), pa.field("k", pa.int64(), nullable=False), ("v", pa.list_(pa.string()))])
 SHAPES = {
@@ -94,6 +96,31 @@ def test_a_stream_has_the_rows_of_few_tasks_in_memory(table, monkeypatch):
     counting.jobs.clear()
     table.scan().to_arrow(executor=counting)
     assert len(counting.jobs) == 1
+
+
+def test_rows_that_do_not_fit_are_refused_before_all_are_read(monkeypatch):
+    monkeypatch.setattr(read_tasks, "_TASK_BYTES", 1)
+    monkeypatch.setattr(parallel_read, "_PARCEL_SPLITS", 1)
+    catalog = Catalog(MemoryStore(), "/w", env=Env(memory_bytes=1_000_000))
+    catalog.create_database("d")
+    options = {"bucket": "-1", "source.split.target-size": "1 kb"}
+    table = catalog.create_table("d.t", [("k", "BIGINT"), ("v", "STRING")], options=options)
+    for _ in range(8):
+        table.write_arrow(pa.table({"k": range(400), "v": [f"{number:0500}" for number in range(400)]}))
+    begun = []
+
+    class Noting:
+        def run(self, job, tasks):
+            for task in tasks:
+                begun.append(task.number)
+                for _ in range(2):
+                    yield TaskResult.from_bytes(job.run_bytes(bytes(task)))
+
+    with pytest.raises(ResourceError, match=r"/w/d.db/t need more memory than this process gets.*to_reader\(\)"):
+        table.scan().to_arrow(executor=Noting())
+    assert begun == [0, 1, 2]
+    assert sum(batch.num_rows for batch in table.scan().to_reader(executor=LocalExecutor())) == 3_200
+    assert table.scan(columns=["k"]).to_arrow(executor=LocalExecutor()).equals(table.scan(columns=["k"]).to_arrow())
 
 
 def test_tasks_that_fail(table, monkeypatch):

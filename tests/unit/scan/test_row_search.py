@@ -104,6 +104,16 @@ def test_few_rows_are_searched(table, searched, request):
     assert found.num_rows == (request.node.callspec.params["table"] != "deletion vectors")
 
 
+def test_files_that_are_not_read_by_page_are_not_searched(searched, tmp_path):
+    catalog = Catalog.open(tmp_path / "warehouse")
+    catalog.create_database("d")
+    first = rows(np.random.default_rng(7), 0)
+    options = {"data-file.external-paths": f"file://{tmp_path}/far", "data-file.external-paths.strategy": "round-robin"}
+    made = catalog.create_table("d.t", first.schema, options=options)
+    made.write_arrow(first)
+    assert made.scan(where=WHERE["one row"]).to_arrow().num_rows == 1 and searched == []
+
+
 def test_many_rows_end_the_search(searched, tmp_path):
     catalog = Catalog.open(tmp_path)
     catalog.create_database("d")
