@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -111,3 +111,15 @@ def conform(array: pa.Array, type_: Atomic) -> pa.Array:
     """The array in the type of the column's literals; a lossy cast raises."""
     target = arrow_type(type_)
     return array if array.type == target else array.cast(target)
+
+
+def in_plain_type(
+    kind: pa.DataType, kernel: Callable[[Sequence[pa.Array]], pa.Array]
+) -> Callable[[Sequence[pa.Array]], pa.Array]:
+    """A kernel that picks one of its values for each row, for arrays of any ordered type.
+
+    Arrow has no such kernel for booleans and for timestamps with a zone.
+    """
+    plain = pa.uint8() if pa.types.is_boolean(kind) else kind
+    plain = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else plain
+    return kernel if plain.equals(kind) else lambda given: kernel([array.cast(plain) for array in given]).cast(kind)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from paimon_py.decimal_digits import quotient, quotient_type, scaled_down
 from paimon_py.errors import SchemaError
 from paimon_py.expr import times
-from paimon_py.expr.arrays import literal_array
+from paimon_py.expr.arrays import in_plain_type, literal_array
 from paimon_py.expr.literal import BinaryValue, DateValue, DecimalValue, LiteralValue, TimestampValue
 from paimon_py.expr.predicate import (
     Arithmetic,
@@ -401,7 +401,7 @@ def _kernel(name: str, kind: pa.DataType, fixed: Sequence[object]) -> Callable[[
         old, new = map(str, fixed)
         return lambda given: pc.replace_substring(given[0], old, new) if old else given[0]
     if name in ("greatest", "least"):
-        return _greatest if name == "greatest" else lambda given: pc.min_element_wise(*given)
+        return in_plain_type(kind, _greatest if name == "greatest" else lambda given: pc.min_element_wise(*given))
     return {
         "abs": lambda given: given[0] if pa.types.is_null(kind) else pc.abs_checked(given[0]),
         "ceil": lambda given: given[0] if pa.types.is_integer(kind) else pc.ceil(_with_room(given[0])),

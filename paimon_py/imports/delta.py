@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.imports.foreign import ForeignFile, ForeignTable, foreign_failure
@@ -64,26 +64,42 @@ def _foreign_table(table: Any) -> ForeignTable:
 
 
 def _rows(table: Any, keys: tuple[str, ...]) -> pa.RecordBatchReader:
-    """All rows; an empty string as a partition key is NULL, by the protocol of Delta."""
+    """All rows, with the values of partition keys as the protocol of Delta defines them."""
     rows = pa.RecordBatchReader.from_stream(table.scan())
-    types = pa.types
-    places = [
-        place for place, field in enumerate(rows.schema)
-        if field.name in keys and (types.is_string_view(field.type) or types.is_string(field.type))
-    ]  # fmt: skip
-    schema = rows.schema
-    for place in places:
-        schema = schema.set(place, pa.field(schema.field(place).name, pa.string()))
+    schema, kinds = rows.schema, {}
+    for place, field in enumerate(rows.schema):
+        kind = _OF_TEXTS.get(field.type)
+        if field.name in keys and kind is not None:
+            kinds[place] = kind
+            schema = schema.set(place, pa.field(field.name, kind))
 
     def whole() -> Iterator[pa.RecordBatch]:
         for batch in rows:
-            columns = batch.columns
-            for place in places:
-                texts = columns[place].cast(pa.string())
-                columns[place] = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+            columns = [_meant(one, kinds.get(place)) for place, one in enumerate(batch.columns)]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    return pa.RecordBatchReader.from_batches(schema, whole()) if places else rows
+    return pa.RecordBatchReader.from_batches(schema, whole()) if kinds else rows
+
+
+_OF_TEXTS = {
+    pa.string(): pa.string(), pa.string_view(): pa.string(), pa.large_string(): pa.string(),
+    pa.binary(): pa.binary(), pa.binary_view(): pa.binary(), pa.large_binary(): pa.binary(),
+}  # fmt: skip
+"""Types of partition keys whose values deltalake returns as they are written, and the types in which they are read."""
+_ESCAPED = re.compile(rb"(?:\\u00[0-9A-Fa-f]{2})+")
+
+
+def _meant(column: pa.Array, kind: pa.DataType | None) -> pa.Array:
+    """The values of a partition key: an empty one is NULL, and bytes may be escaped, as `\\u0001`."""
+    if kind is None:
+        return column
+    coded = column.cast(kind).dictionary_encode()
+    values = [_bytes(value) if isinstance(value, bytes) else value for value in coded.dictionary.to_pylist()]
+    return pa.array([value or None for value in values], kind).take(coded.indices)
+
+
+def _bytes(value: bytes) -> bytes:
+    return bytes.fromhex(value.replace(b"\\u00", b"").decode()) if _ESCAPED.fullmatch(value) else value
 
 
 def _absolute(url: str, path: str) -> str:

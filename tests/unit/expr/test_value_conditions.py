@@ -223,6 +223,20 @@ def test_the_types_of_columns_and_parts_of_rows_are_calculated(tmp_path):
         table.scan(where="coalesce(l, id) = 1").count()
 
 
+def test_the_greatest_and_least_of_booleans_and_zoned_times_are_found(tmp_path):
+    schema = pa.schema([("id", pa.int64()), ("b", pa.bool_()), ("c", pa.bool_()), ("z", pa.timestamp("us", "UTC")), ("y", pa.timestamp("ms", "UTC"))])
+    table = new_catalog(tmp_path).create_table("d.t", schema)
+    early, late = datetime.fromisoformat("2024-05-01T10:00:00+00:00"), datetime.fromisoformat("2024-05-01T10:00:00.5+00:00")
+    table.write_arrow([{"id": 1, "b": True, "c": False, "z": early, "y": late}, {"id": 2, "b": False, "z": late}, {"id": 3}])
+    for where, ids in [
+        ("greatest(z, y) = y", [1]), ("least(z, y) = z", [1, 2]), ("greatest(z, TIMESTAMP '2024-05-01 10:00:00.1Z') = z", [2]),
+        ("least(z, now()) IS NULL", []), ("greatest(b, c)", [1]), ("least(b, c) = FALSE", [1, 2]), ("greatest(b, c) IS NULL", [3]),
+    ]:  # fmt: skip
+        assert sorted(table.scan(where=where).to_arrow()["id"].to_pylist()) == ids, where
+    table.update("id = 1", {"z": sql("greatest(z, y)"), "b": sql("least(b, c)")})
+    assert table.scan(where="id = 1").to_arrow().select(["z", "b"]).to_pylist() == [{"z": late, "b": False}]
+
+
 def test_files_of_older_schemas_are_read_first(tmp_path):
     table = items(tmp_path)
     table.alter(UpdateColumnType("v", "BIGINT"))

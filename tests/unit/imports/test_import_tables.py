@@ -164,10 +164,21 @@ def test_an_empty_partition_key_of_delta_is_null(copy, catalog, tmp_path):
 
 def test_keys_that_cannot_name_directories_are_plain_columns(catalog, tmp_path):
     deltalake = pytest.importorskip("deltalake")
-    given = pa.table({"id": [1], "key": [b"a"]})
+    keys = [b"a", b"", None, b"\x00\xff", b"12", "ä".encode(), b"u0061"]
+    given = pa.table({"id": range(7), "key": pa.array(keys, pa.binary())})
     deltalake.write_deltalake(str(tmp_path / "delta"), given, partition_by=["key"])
     assert catalog.import_delta("d.t", tmp_path / "delta").partition_keys == ()
-    assert catalog.table("d.t").count() == 1
+    assert [row["key"] for row in rows(catalog.table("d.t"))] == [key or None for key in keys]
+
+
+def test_bytes_that_other_writers_do_not_escape_are_keys_of_delta(catalog, tmp_path):
+    deltalake = pytest.importorskip("deltalake")
+    given = pa.table({"id": [1], "key": pa.array([b"a"], pa.binary())})
+    deltalake.write_deltalake(str(tmp_path / "delta"), given, partition_by=["key"])
+    (log,) = (tmp_path / "delta" / "_delta_log").glob("*.json")
+    log.write_text(log.read_text().replace(r'"key":"\\u0061"', r'"key":"b\\c"'))
+    catalog.import_delta("d.t", tmp_path / "delta")
+    assert [row["key"] for row in rows(catalog.table("d.t"))] == [rb"b\c"]
 
 
 def test_files_that_were_vacuumed_are_missed_by_name(catalog, delta):
