@@ -7,7 +7,7 @@ from pathlib import Path
 
 from paimon_py.errors import UnsupportedError
 from paimon_py.metastores.option_rows import BY_KIND, FOLLOWED, OF_ALL_ROWS, Row
-from paimon_py.spec.file_rules import FORMATS, OTHER_FORMATS, READ_FORMATS
+from paimon_py.spec.file_rules import FORMATS, OTHER_FORMATS, PACKAGED_FORMATS, READ_FORMATS
 from paimon_py.spec.idle_options import IDLE
 from paimon_py.spec.option_rows.features import ROWS as FEATURES
 from paimon_py.spec.option_rows.iceberg import ROWS as ICEBERG
@@ -172,7 +172,8 @@ def _said(option: Option, code: str) -> list[str]:
 
 def _refused(option: Option) -> str | None:
     """What becomes of tables that set the option to another value than the default; None: nothing is refused."""
-    formats = (*FORMATS, *READ_FORMATS, *OTHER_FORMATS) if option.name.endswith("file.format") else ()
+    known = (*FORMATS, *PACKAGED_FORMATS, *READ_FORMATS, *OTHER_FORMATS)
+    formats = known if option.name.endswith("file.format") else ()
     samples = formats or option.choices or _SAMPLES.get(option.type, ("a:b",))
     texts = [text for text in samples if text != option.default]
     reads = [text for text in texts if _refuses(check_readable, option.name, text)]

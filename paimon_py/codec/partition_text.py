@@ -20,7 +20,9 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, DataType, Field, Root
 
-__all__ = ["civil", "iso_local", "padded_timestamp", "partition_directory", "partition_texts", "unit_nanos"]
+__all__ = [
+    "civil", "iso_local", "may_partition", "padded_timestamp", "partition_directory", "partition_texts", "unit_nanos",
+]  # fmt: skip
 
 _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 _DAYS_OF_400_YEARS = 146_097
@@ -49,6 +51,11 @@ def partition_texts(column: pa.Array, kind: DataType, *, legacy: bool) -> pa.Str
     values = distinct.dictionary.view(column.type) if bits else distinct.dictionary
     texts = _texts(values, kind, legacy)
     return text_array(texts).take(distinct.indices)
+
+
+def may_partition(kind: DataType) -> bool:
+    """Whether values of a type have names of directories: not those of nested types, and not bytes."""
+    return isinstance(kind, Atomic) and kind.root not in (Root.BINARY, Root.VARBINARY)
 
 
 def partition_directory(schema: TableSchema, partition: bytes) -> str:

@@ -38,6 +38,7 @@ from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import EventPlace, TableRoot
 from paimon_py.metadata.users import UserHistory
 from paimon_py.spec.events import CommitEvent, ConflictEvent, RaceEvent
+from paimon_py.spec.iceberg import writes_iceberg
 from paimon_py.spec.key_indexes import index_columns
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -119,6 +120,7 @@ class Attempts:
         self._settings = settings or ManifestSettings.of(options)
         self._by_snapshot = options.get_bool("sequence.snapshot-ordering")
         self._has_indexes = bool(index_columns(options))
+        self._is_shown = writes_iceberg(table.schema)
         self._keeps_maximum = keeps_sequence_property(options)
         self._tracks_rows = tracks_rows(table.schema)
         self._groups_rows = options.get_bool("row-tracking.partition-group-on-commit")
@@ -230,9 +232,10 @@ class Attempts:
                 rows=snapshot.delta_record_count, attempt=attempt, seconds=seconds,
             ),
         )  # fmt: skip
-        self._root.maintenance.committed = snapshot
+        upkeep = self._root.maintenance
+        upkeep.committed, upkeep.committed_delta = snapshot, part.entries if self._is_shown else None
         if self._root.env.observers:
-            self._root.maintenance.events.append(commit_event(self._root.event_place(), done, attempt, seconds))
+            upkeep.events.append(commit_event(self._root.event_place(), done, attempt, seconds))
 
     def _attempt(
         self, plan: Callable[[State], Planned], drafts: Drafts

@@ -164,7 +164,8 @@ class _Plan:
         self.expired = expired
         levels = [file.level for file in (*task.files, *task.higher_files)]
         nothing_above = task.drop_deletes or settings.keep_deletes
-        self.to_top = nothing_above and task.output_level == max(settings.level_count - 1, *levels)
+        self.top_level = max(settings.level_count - 1, *levels)
+        self.to_top = nothing_above and task.output_level == self.top_level
         self.emits_all = settings.emits_changelog and not settings.lookup and self.to_top
 
     def flush(self, pending: list[Section]) -> None:
@@ -196,7 +197,7 @@ class _Plan:
         settings, output = self.settings, self.task.output_level
         other_format = settings.format_of(0) != settings.format_of(output)
         must_drop = settings.deletion_vectors and file.delete_row_count != 0
-        is_final = output == settings.level_count - 1 or settings.newest_row_wins
+        is_final = output == self.top_level or settings.newest_row_wins
         if other_format or must_drop or not is_final:
             self._rewrite([_alone(file)], drop_deletes=settings.deletion_vectors)
         else:

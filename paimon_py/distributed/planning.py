@@ -35,10 +35,10 @@ class DistributedPlan:
     def of(cls, scan: Scan) -> DistributedPlan | None:
         """The plan of a scan by processes; None if this process has to plan it, by `scan.iter_splits()`.
 
-        That is the plan of fewer manifests than the option `scan.plan.executor-manifests` says, of changes, of several
-        branches, and of rows that wait for their bucket.
+        That is the plan of fewer manifests than the option `scan.plan.executor-manifests` says, or of a limit for which
+        fewer of them are enough, of changes, of several branches, and of rows that wait for their bucket.
 
-        Cost: the manifest lists of the snapshot, and one manifest.
+        Cost: the manifest lists of the snapshot, and at most two manifests.
         Raises: SnapshotExpiredError, CorruptionError
         """
         plan = divided_plan(scan)

@@ -6,12 +6,15 @@ Source: format.md §9; Java `SimpleColStats`, `ParquetSimpleStatsExtractor`, `Or
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.columns import integer_array, numpy_values, scalar_array, validity_mask
 from paimon_py.formats.base import ColumnBounds
+from paimon_py.spec.types import Atomic, Field
 
 
 class RunningBounds:
@@ -54,6 +57,12 @@ class RunningBounds:
             return ColumnBounds(self._ends[0], self.null_count)
         lows, highs = (pa.concat_arrays([ends.slice(at, 1) for ends in self._ends]) for at in (0, 1))
         return ColumnBounds(scalar_array([pc.min(lows), pc.max(highs)], lows.type), self.null_count)
+
+
+def running_bounds(field: Field, without: Container[str]) -> RunningBounds:
+    """The bounds of a column of a new file; for nested columns, and those in `without`, only nulls are counted."""
+    ordered = isinstance(field.type, Atomic) and field.name not in without
+    return RunningBounds(to_arrow_type(field.type), ordered=ordered)
 
 
 def _min_max(array: pa.Array) -> pa.Array:

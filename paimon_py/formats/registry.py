@@ -11,8 +11,8 @@ from paimon_py.errors import CorruptionError, OptionError, UnsupportedError
 from paimon_py.formats.base import FileFormat
 from paimon_py.formats.parquet.format import ParquetFormat
 
-_NAMES = ("parquet", "orc", "avro", "row", "json", "text", "vortex", "lance")
-_OTHERS = frozenset({"csv", "blob", "mosaic"})
+_NAMES = ("parquet", "orc", "avro", "row", "json", "text", "vortex", "lance", "mosaic")
+_OTHERS = frozenset({"csv", "blob"})
 _STREAM_CODECS = frozenset({"gz", "deflate", "zst", "bz2", "snappy", "lz4", "lzo"})
 """Last extensions of files of lines that are compressed as a whole."""
 
@@ -73,6 +73,10 @@ def _format(word: str) -> FileFormat:
         from paimon_py.formats.packaged.lance import LanceFormat
 
         return LanceFormat()
+    if word == "mosaic":
+        from paimon_py.formats.packaged.mosaic import MosaicFormat
+
+        return MosaicFormat()
     from paimon_py.formats.avro.format import AvroFormat
 
     return AvroFormat()

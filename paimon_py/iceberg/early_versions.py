@@ -9,7 +9,7 @@ Source: docs/format.md §25.9.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from paimon_py.iceberg.metadata import IcebergVersion, KnownVersion, encode
 from paimon_py.iceberg.values import IcebergManifest
 from paimon_py.iceberg.versions import VersionMaker
 from paimon_py.metadata.open_table import OpenTable
+from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.iceberg import IcebergOptions
 from paimon_py.spec.snapshot import Base, Snapshot, SnapshotId
 
@@ -101,20 +102,23 @@ class EarlyVersions:
         mark = number.mark if isinstance(number, SnapshotId) else None
         if snapshot is None or mark is None or not Base(number, mark).is_of(snapshot):
             return None
+        delta, self._upkeep.committed_delta = self._upkeep.committed_delta, None
         if not isinstance(base, OwnVersion) or not snapshot.follows(base.snapshot):
             return None
         version = base.known.version
         newest = max(int(one["schema-id"]) for one in version.schemas)
         fits = version.format_version == self._options.format_version and version.lies_at(self._table.root.path)
-        return partial(self._make, snapshot, base) if fits and newest == self._table.schema.id else None
+        return partial(self._make, snapshot, base, delta) if fits and newest == self._table.schema.id else None
 
-    def _make(self, snapshot: Snapshot, base: OwnVersion) -> EarlyVersion | None:
+    def _make(
+        self, snapshot: Snapshot, base: OwnVersion, delta: Sequence[ManifestEntry] | None
+    ) -> EarlyVersion | None:
         root = self._table.root
         maker = VersionMaker(root, self._directory, self._table.schema, self._options, snapshot)
         version = base.known.version
         gone = find_expired(version.snapshots, snapshot.id, root.env.clock.millis(), self._options)
         try:
-            value = maker.on(version, base.snapshot, len(gone), listed=base.manifests)
+            value = maker.on(version, base.snapshot, len(gone), listed=base.manifests, delta=delta)
         except PaimonError:  # the publication reads everything again, and reports what fails then
             value = None
         if value is None:

@@ -63,17 +63,15 @@ class ShownFiles:
 
     # -- data files ---------------------------------------------------------------------------------------------------
 
-    def changes(self, snapshot: Snapshot) -> ShownChanges:
-        """The changes of a snapshot. Cost: its delta list and the manifests in it, which a commit has just written.
+    def changes(self, snapshot: Snapshot, delta: Sequence[ManifestEntry] | None = None) -> ShownChanges:
+        """The changes of a snapshot.
+
+        Args:
+            delta: the entries of its delta, if they are known; otherwise its delta list and manifests are read.
 
         Raises: SnapshotExpiredError, CorruptionError, StorageError
         """
-        root = self._root
-        try:
-            listed = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
-            entries = root.manifests.read_entries(listed).entries()
-        except FileMissingError as error:
-            raise root.missing(Base.of(snapshot), error) from error
+        entries = self._delta(snapshot) if delta is None else delta
         added: dict[str, IcebergFile] = {}
         removed: dict[str, RemovedFile] = {}
         for entry in entries:
@@ -86,6 +84,14 @@ class ShownFiles:
                 removed.pop(path, None)
         add_only = all(entry.kind is FileKind.ADD for entry in entries)
         return ShownChanges(added=added, removed=removed, add_only=add_only)
+
+    def _delta(self, snapshot: Snapshot) -> Sequence[ManifestEntry]:
+        root = self._root
+        try:
+            listed = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+            return root.manifests.read_entries(listed).entries()
+        except FileMissingError as error:
+            raise root.missing(Base.of(snapshot), error) from error
 
     def whole(self, snapshot: Snapshot, *, top_levels: bool = False) -> list[IcebergFile]:
         """All files of a snapshot that readers may see without merging rows, in the order of the plan of a read.

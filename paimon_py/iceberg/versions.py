@@ -28,6 +28,7 @@ from paimon_py.iceberg.shown_files import ShownFiles
 from paimon_py.iceberg.values import DATA, DELETES, IcebergEntry, IcebergFile, IcebergManifest
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.iceberg import IcebergOptions
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import CommitKind, Snapshot, Tag
@@ -89,13 +90,14 @@ class VersionMaker:
 
     def on(
         self, base: IcebergVersion, before: Snapshot, expired: int | None,
-        listed: Sequence[IcebergManifest] | None = None,
+        listed: Sequence[IcebergManifest] | None = None, delta: Sequence[ManifestEntry] | None = None,
     ) -> dict[str, Any] | None:  # fmt: skip
         """The value of a version that continues the one of the previous snapshot; None if its schemas are not ours.
 
         Args:
             expired: the number of oldest snapshots to leave out.
             listed: the manifests of the base, if it is known and contains all schemas of the table.
+            delta: the entries of the snapshot's delta, if they are known.
 
         Raises: SnapshotExpiredError, CorruptionError, StorageError; FileMissingError if the previous version is broken.
         """
@@ -110,7 +112,7 @@ class VersionMaker:
         if not self._knows_schemas_of(base):
             return None
         change = ManifestChange(self._directory, self.writer, self._schema, self._options, self.snapshot.id)
-        changes = self._shown.changes(self.snapshot)
+        changes = self._shown.changes(self.snapshot, delta)
         changed = change.run([one for one in listed if one.content == DATA], changes)
         if self._shown.vectors_changed(before, self.snapshot):
             vectors = self._vectors(None)

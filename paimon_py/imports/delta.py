@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.imports.foreign import ForeignFile, ForeignTable, foreign_failure
@@ -56,10 +57,33 @@ def _foreign_table(table: Any) -> ForeignTable:
     counts = None if dead else [row["num_records"] for row in actions.to_pylist()]
     return ForeignTable(
         format="Delta", url=url, version=str(table.version()), columns=columns, partition_keys=keys, files=files,
-        rows=lambda: pa.RecordBatchReader.from_stream(table.scan()),
+        rows=lambda: _rows(table, keys),
         row_count=None if counts is None or None in counts else sum(counts),
         only_copied=f"its columns are mapped by {mapping}" if mapping != "none" else None,
     )  # fmt: skip
+
+
+def _rows(table: Any, keys: tuple[str, ...]) -> pa.RecordBatchReader:
+    """All rows; an empty string as a partition key is NULL, by the protocol of Delta."""
+    rows = pa.RecordBatchReader.from_stream(table.scan())
+    types = pa.types
+    places = [
+        place for place, field in enumerate(rows.schema)
+        if field.name in keys and (types.is_string_view(field.type) or types.is_string(field.type))
+    ]  # fmt: skip
+    schema = rows.schema
+    for place in places:
+        schema = schema.set(place, pa.field(schema.field(place).name, pa.string()))
+
+    def whole() -> Iterator[pa.RecordBatch]:
+        for batch in rows:
+            columns = batch.columns
+            for place in places:
+                texts = columns[place].cast(pa.string())
+                columns[place] = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, whole()) if places else rows
 
 
 def _absolute(url: str, path: str) -> str:

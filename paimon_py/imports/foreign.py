@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import from_arrow_schema
+from paimon_py.codec.partition_text import may_partition
 from paimon_py.commit.commit import commit
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
@@ -37,6 +38,9 @@ from paimon_py.table.table import Table
 from paimon_py.table.writing import writer
 from paimon_py.write.loaded_files import LoadedFile
 
+_FAILURES = (ValueError, OSError, LookupError, RuntimeError, pa.ArrowException)
+"""The errors with which the packages, and Arrow on their behalf, report files that they cannot read."""
+
 
 class ForeignFile(msgspec.Struct, frozen=True, kw_only=True):
     """A data file of a table of another format.
@@ -45,12 +49,14 @@ class ForeignFile(msgspec.Struct, frozen=True, kw_only=True):
         url: its location.
         size_bytes: its size.
         partition: values of the partition keys, as strings.
+        given: further columns that do not read as NULL if the file lacks them, because the table has their values.
         only_copied: why its rows can only be copied; None if the file may be suitable for a reference.
     """
 
     url: str
     size_bytes: int
     partition: Partition = ()
+    given: tuple[str, ...] = ()
     only_copied: str | None = None
 
 
@@ -111,7 +117,7 @@ def import_table(
     """Import a snapshot into a table, which is created if it does not exist. See `Catalog.import_delta`."""
     table = find_table(catalog, name)
     fields = tuple(table._newest.fields) if table is not None else _fields(foreign, asked.primary_key)
-    keys = foreign.partition_keys if table is None else tuple(table._newest.partition_keys)
+    keys = _partition_keys(foreign, fields) if table is None else tuple(table._newest.partition_keys)
     layout = Layout(
         tuple(field for field in fields if field.name not in keys), tuple(_field(fields, key) for key in keys)
     )
@@ -128,8 +134,8 @@ def import_table(
         raise UnsupportedError(message, feature="copy=False")
     if before and not is_known and not by_reference:
         raise UsageError(
-            f"{name} contains an earlier version of {foreign.url}, and this version can only be copied: import it into"
-            " another table"
+            f"{name} contains an earlier version of {foreign.url}, and this version can only be copied"
+            f" ({reason}): import it into another table"
         )
     found = ImportResult(
         table=name, is_new=table is None, dry_run=asked.dry_run, by_reference=by_reference,
@@ -163,6 +169,12 @@ def _fields(foreign: ForeignTable, required: Sequence[str]) -> tuple[Field, ...]
         ))
         for field in columns
     )
+
+
+def _partition_keys(foreign: ForeignTable, fields: Sequence[Field]) -> tuple[str, ...]:
+    """The partition keys of a new table: those of its source, or none if no directory can be named by one of them."""
+    kinds = [_field(fields, key).type for key in foreign.partition_keys]
+    return foreign.partition_keys if all(may_partition(kind) for kind in kinds) else ()
 
 
 def _field(fields: Sequence[Field], name: str) -> Field:
@@ -205,7 +217,10 @@ def _as_references(
     asked: ForeignRequest, env: Env, table: Table | None,
 ) -> tuple[list[SourceFile], str | None]:  # fmt: skip
     """The files as files of the table, or why they cannot be referenced."""
+    keys = tuple(field.name for field in layout.keys)
     reason = foreign.only_copied or ("the table gets a primary key" if asked.primary_key else None)
+    if reason is None and keys != foreign.partition_keys:
+        reason = f"the table is partitioned by {list(keys)}, and its source by {list(foreign.partition_keys)}"
     reason = reason or next((file.only_copied for file in foreign.files if file.only_copied is not None), None)
     if reason is not None:
         return [], reason
@@ -231,6 +246,9 @@ def _inspect(file: ForeignFile, foreign: ForeignTable, options: Mapping[str, str
     found = inspect_file(LoadedFile(place, store, file.size_bytes), None, file.partition)
     if isinstance(found, UnfitFile):
         return found
+    lacking = sorted({*file.given} - {field.name for field in found.fields})
+    if lacking:
+        return UnfitFile(file.url, f"column {lacking[0]!r} is not in the file: the table has its value")
     wrong = [
         field.name for field in found.fields if foreign.ids is not None and foreign.ids.get(field.name) != field.id
     ]
@@ -246,12 +264,28 @@ def _copy(table: Table, foreign: ForeignTable, settled: EarlierImports) -> Commi
     begun = ledger.begin(settled, foreign.url, (*(file.url for file in foreign.files), _version(foreign)))
     request = CommitRequest(label=begun.label, is_new=True, check=settled.require_alone)
     with writer(newest, overwrite=False) as session:
-        session.write_arrow(foreign.rows())
+        session.write_arrow(_rows(foreign))
         changes = session.changes(is_new=True)
         with discarding_on_failure(lambda: session.discard(changes)):
             done = run_auto_maintenance(newest, commit(newest, changes, request), of_batch=True)
     ledger.mark(begun)
     return done
+
+
+def _rows(foreign: ForeignTable) -> pa.RecordBatchReader:
+    """All rows of the snapshot, with the errors of the package as ours."""
+    try:
+        rows = foreign.rows()
+    except _FAILURES as error:
+        raise foreign_failure(f"the {foreign.format}", error) from error
+
+    def whole() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from rows
+        except _FAILURES as error:
+            raise foreign_failure(f"the {foreign.format}", error) from error
+
+    return pa.RecordBatchReader.from_batches(rows.schema, whole())
 
 
 def foreign_failure(form: str, error: Exception) -> PaimonError:

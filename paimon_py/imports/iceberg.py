@@ -49,8 +49,9 @@ def _foreign_table(table: Any, snapshot_id: int | None) -> ForeignTable:
     is_plain = bool(spec.fields) and all(isinstance(field.transform, IdentityTransform) for field in spec.fields)
     keys = tuple(schema.find_field(field.source_id).name for field in spec.fields) if is_plain else ()
     tasks = list(scan.plan_files())
+    given = _given_columns(table, schema, keys)
     kinds = [schema.find_field(key).field_type for key in keys]
-    files = tuple(_file(task, keys, kinds, spec.spec_id) for task in tasks)
+    files = tuple(_file(task, keys, kinds, spec.spec_id, given[task.file.spec_id]) for task in tasks)
     is_whole = all(not task.delete_files for task in tasks)
     named = table.current_snapshot() if snapshot_id is None else table.snapshot_by_id(snapshot_id)
     return ForeignTable(
@@ -62,7 +63,24 @@ def _foreign_table(table: Any, snapshot_id: int | None) -> ForeignTable:
     )  # fmt: skip
 
 
-def _file(task: Any, keys: tuple[str, ...], kinds: list[Any], spec_id: int) -> ForeignFile:
+def _given_columns(table: Any, schema: Any, keys: tuple[str, ...]) -> dict[int, tuple[str, ...]]:
+    """The columns, beside the keys, whose values files of each partition spec may lack: its own keys and defaults."""
+    from pyiceberg.transforms import IdentityTransform
+
+    defaults = [field.name for field in schema.fields if field.initial_default is not None]
+    found = {}
+    for number, spec in table.specs().items():
+        own = [
+            schema.find_column_name(field.source_id) for field in spec.fields
+            if isinstance(field.transform, IdentityTransform)
+        ]  # fmt: skip
+        found[number] = tuple(name for name in (*own, *defaults) if name is not None and name not in keys)
+    return found
+
+
+def _file(
+    task: Any, keys: tuple[str, ...], kinds: list[Any], spec_id: int, given: tuple[str, ...]
+) -> ForeignFile:
     values = [task.file.partition[at] for at in range(len(keys))] if task.file.spec_id == spec_id else []
     reason = None
     if task.delete_files:
@@ -75,7 +93,7 @@ def _file(task: Any, keys: tuple[str, ...], kinds: list[Any], spec_id: int) -> F
     partition: Partition = tuple(zip(keys, texts, strict=False))
     return ForeignFile(
         url=_plain(task.file.file_path), size_bytes=task.file.file_size_in_bytes, partition=partition,
-        only_copied=reason,
+        given=given, only_copied=reason,
     )  # fmt: skip
 
 

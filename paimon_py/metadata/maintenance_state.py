@@ -5,8 +5,11 @@ All of it may be discarded or outdated: this only costs a few calls, or delays m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
+from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.events import CommitEvent
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.tag_periods import TagRule
@@ -53,6 +56,7 @@ class MaintenanceState(msgspec.Struct):
         at_work: whether maintenance is still running in the background.
         events: commits that were not reported to observers yet.
         committed: the snapshot that was committed last.
+        committed_delta: the entries of its delta until they are published to Iceberg readers, if they ever are.
         published: the Iceberg version that was published last.
         clients: connections to other catalogs to which commits are published, by their settings.
     """
@@ -67,11 +71,12 @@ class MaintenanceState(msgspec.Struct):
     at_work: bool = False
     events: list[CommitEvent] = msgspec.field(default_factory=list)
     committed: Snapshot | None = None
+    committed_delta: Sequence[ManifestEntry] | None = None
     published: object = None
     clients: dict[object, object] = msgspec.field(default_factory=dict)
 
     def forget(self) -> None:
         """Discard the state: another history has taken its place."""
         self.snapshot = self.changelog = self.consumers_due = self.tags_look = self.next_tag = None
-        self.committed = self.published = None
+        self.committed = self.committed_delta = self.published = None
         self.tag_ends = {}

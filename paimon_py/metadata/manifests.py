@@ -293,11 +293,14 @@ class Manifests:
 
 
 def live_parts(
-    manifests: Manifests, snapshot: Snapshot, entry_filter: EntryFilter | None = None
+    manifests: Manifests, snapshot: Snapshot, entry_filter: EntryFilter | None = None, *, lazily: bool = False
 ) -> Iterator[EntryColumns]:
     """The files of a snapshot as `live_entries`, in its order, for callers that skip most of them.
 
     They are yielded in parts if they are more than the cache holds.
+
+    Args:
+        lazily: yield them in parts in any case, first those of one manifest, for callers that may stop early.
 
     Cost: the memory of one part, and of all DELETE entries; the cache does not grow beyond its limit.
     Raises: as `live_entries`
@@ -306,13 +309,16 @@ def live_parts(
         files = wanted_manifests(manifests.base_and_delta(snapshot), entry_filter)
         total = sum(file.added_files + file.deleted_files for file in files)
         deletes = sum(file.deleted_files for file in files)
-        if total * ENTRY_BYTES <= manifests._cache.max_bytes or deletes > PART_ENTRIES:
+        fits = total * ENTRY_BYTES <= manifests._cache.max_bytes
+        if (fits and not lazily) or deletes > PART_ENTRIES:
             yield _fold_files(manifests, files, entry_filter)
             return
-        deleting = manifests._load([file for file in files if file.deleted_files], holds=False)
+        deleting = manifests._load([file for file in files if file.deleted_files], holds=fits)
         deleted = compact(before_folding(deleting.take(deleting.kind == FileKind.DELETE), entry_filter))
-        for part in groups_of(files, PART_ENTRIES):
-            yield _fold_files(manifests, part, entry_filter, deleted)
+        first = 1 if lazily else 0
+        for part in [files[:first], *groups_of(files[first:], PART_ENTRIES)]:
+            if part:
+                yield _fold_files(manifests, part, entry_filter, deleted, holds=fits)
     except FileMissingError as error:
         raise missing_error(manifests._store, manifests._path, Base.of(snapshot), error) from error
 
@@ -346,10 +352,12 @@ def _fold_files(
     files: Sequence[ManifestFile],
     entry_filter: EntryFilter | None,
     deleted: EntryColumns | None = None,
+    *,
+    holds: bool = True,
 ) -> EntryColumns:
     """The live entries of wanted manifests; `deleted`: all DELETE entries, also those of other manifests."""
     try:
-        found = before_folding(manifests._load(files, holds=deleted is None), entry_filter)
+        found = before_folding(manifests._load(files, holds=holds), entry_filter)
         if deleted is not None:
             found = concat([found.take(found.kind == FileKind.ADD), deleted])
         return after_folding(live(found), entry_filter)

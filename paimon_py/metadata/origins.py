@@ -54,7 +54,7 @@ def origin_of(root: TableRoot) -> BranchOrigin | None:
 def origin_at(root: TableRoot, begin: Snapshot | None) -> BranchOrigin:
     """The origin of a branch that is created from a snapshot of this one; None: a branch that starts empty.
 
-    Cost: a list and a get for each snapshot up to that one, in parallel on distant stores.
+    Cost: two lists, and a get for each tag and each snapshot up to that one; the latter in parallel on distant stores.
     """
     if begin is None:
         return BranchOrigin()
@@ -62,8 +62,11 @@ def origin_at(root: TableRoot, begin: Snapshot | None) -> BranchOrigin:
     known = origin_of(root)
     found = root.env.io.map(root.snapshots.find, numbers) if "://" in root.path else map(root.snapshots.find, numbers)
     before = [Base.of(one) for one in found if one is not None]
-    older = [] if known is None else [base for base in known.ancestors if not before or base.id < before[0].id]
-    return BranchOrigin((*older, *before, Base.of(begin)))
+    tagged = [Base.of(tag.snapshot) for tag in root.tags.list() if tag.snapshot.id < begin.id]
+    older = [*(() if known is None else known.ancestors), *tagged]
+    older = [base for base in older if not before or base.id < before[0].id]
+    earlier = {base.id: base for base in (*older, *before)}
+    return BranchOrigin((*sorted(earlier.values(), key=lambda base: base.id), Base.of(begin)))
 
 
 def origin_to_json(origin: BranchOrigin) -> bytes:

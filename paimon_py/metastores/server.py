@@ -14,6 +14,7 @@ import msgspec
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metastores.metastore import TableName
 from paimon_py.spec.schema import TableSchema
+from paimon_py.storage.store import Store
 
 
 class CatalogPartition(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +37,17 @@ class CatalogPartition(msgspec.Struct, frozen=True, kw_only=True):
 @runtime_checkable
 class ServerMetastore(Protocol):
     """The methods that only a metastore server has. Errors are those of `Metastore`."""
+
+    def place(self, name: TableName) -> tuple[Store, str] | None:
+        """The store and the directory of a table of any type, None if it does not exist.
+
+        Raises: UnsupportedError if the server restricts the visible rows and columns.
+        """
+        ...
+
+    def all_tables(self, database: str) -> list[str]:
+        """Names of the tables of all types in an existing database, sorted."""
+        ...
 
     def find_by_id(self, table_id: str) -> tuple[TableName, TableRoot] | None:
         """A table by the id that the server assigned, None if it does not exist."""

@@ -8,8 +8,10 @@ Source: format.md §17; Java `IncrementalDeltaStartingScanner`, `DeltaFollowUpSc
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Iterable, Sequence
 
+import msgspec
 import numpy as np
 
 from paimon_py.codec.columns import Mask
@@ -32,7 +34,8 @@ from paimon_py.scan.plan import Grouped, Packing, PlanOrigin, aligned_sections, 
 from paimon_py.scan.plan_snapshot import Planned, packing_of
 from paimon_py.scan.removals import changes_rows, identifies_removals, require_no_removals
 from paimon_py.scan.request import Request
-from paimon_py.scan.split import Split
+from paimon_py.scan.split import Split, may_delete
+from paimon_py.spec.bucket_mode import is_cross_partition
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import ManifestFile
@@ -81,7 +84,7 @@ def plan_step(
         SnapshotExpiredError: the snapshot has expired in the meantime.
         UnsupportedError: files that need an unsupported feature; no data file is read.
     """
-    return _Planner(root, request, waiting=waiting).plan([(snapshot, source)], snapshot.id - 1)
+    return _plan_changes(root, request, [(snapshot, source)], snapshot.id - 1, waiting=waiting)
 
 
 def plan_waiting(root: TableRoot, request: Request, snapshot: Snapshot) -> Planned:
@@ -104,7 +107,29 @@ def plan_span(
     Cost: like `plan_step` for every snapshot.
     Raises: as `plan_step`
     """
-    return _Planner(root, request).plan(snapshots, since) if snapshots else Planned.nothing()
+    return _plan_changes(root, request, snapshots, since) if snapshots else Planned.nothing()
+
+
+def _plan_changes(
+    root: TableRoot,
+    request: Request,
+    snapshots: Sequence[tuple[Snapshot, ChangeSource]],
+    since: int,
+    *,
+    waiting: bool = False,
+) -> Planned:
+    """Plan the changes of some snapshots. If keys move between partitions, all are in one split, snapshot by snapshot:
+    files do not tell which bucket had a key first.
+    """
+    if not is_cross_partition(request.schema):
+        return _Planner(root, request, waiting=waiting).plan(snapshots, since)
+    plans = [_Planner(root, request, waiting=waiting).plan([each], each[0].id - 1) for each in snapshots]
+    groups = tuple(planned.splits for planned in plans if planned.splits)
+    skipped = functools.reduce(Skipped.plus, (planned.skipped for planned in plans))
+    splits = tuple(split for group in groups for split in group)
+    if len(splits) > 1 and (len(groups) > 1 or may_delete(splits)):
+        splits = (msgspec.structs.replace(splits[-1], sections=(), since=since, moving=groups),)
+    return Planned(splits, plans[-1].pushed, skipped)
 
 
 def plan_between(root: TableRoot, request: Request, ends: Ends) -> Planned:

@@ -64,32 +64,35 @@ class PartFile:
     def __init__(self, file: SpillFile) -> None:
         self.file = file
         self.entry_count = 0
+        self.byte_count = 0
 
     def frames(self) -> Iterator[EntryColumns]:
-        """The entries, in parts as they were written.
-
-        Raises: StorageError if the file is not as it was written.
-        """
-        read = 0
+        """The entries, in parts as they were written. Raises: as `manifests`"""
         for data in self.manifests():
-            entries = read_manifests([(self.file.path, data)])
-            read += len(entries)
-            yield entries
-        if read != self.entry_count:
-            raise StorageError(
-                f"{self.file.path} had {self.entry_count} manifest entries, now it has {read}: plan the scan again",
-                path=self.file.path, operation="spill", transient=False,
-            )  # fmt: skip
+            yield read_manifests([(self.file.path, data)])
 
     def read(self) -> EntryColumns:
         """All entries. Raises: as `frames`"""
         return concat(list(self.frames()))
 
     def manifests(self) -> Iterator[bytes]:
-        """The manifests, in the order in which they were written. Raises: StorageError"""
+        """The manifests, in the order in which they were written.
+
+        Raises: StorageError if the file does not have the size with which it was written.
+        """
+        read = 0
         with _spilling(self.file.path), self.file.open_read() as source:
-            while length := source.read(_LENGTH_BYTES):
-                yield source.read(int.from_bytes(length, "big"))
+            while len(length := source.read(_LENGTH_BYTES)) == _LENGTH_BYTES:
+                data = source.read(int.from_bytes(length, "big"))
+                if len(data) < int.from_bytes(length, "big"):
+                    break
+                read += _LENGTH_BYTES + len(data)
+                yield data
+        if read != self.byte_count:
+            raise StorageError(
+                f"{self.file.path} had {self.byte_count:,} bytes of manifests, now {read:,}: plan the scan again",
+                path=self.file.path, operation="spill", transient=False,
+            )  # fmt: skip
 
 
 class PartFiles:
@@ -110,6 +113,7 @@ class PartFiles:
                         found[number] = PartFile(self._create())
                         sinks[number] = stack.enter_context(found[number].file.open_write())
                     found[number].entry_count += count
+                    found[number].byte_count += _LENGTH_BYTES + len(manifest)
                     sinks[number].write(len(manifest).to_bytes(_LENGTH_BYTES, "big"))
                     sinks[number].write(manifest)
             with _spilling("a temporary directory"):

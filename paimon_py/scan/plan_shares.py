@@ -79,6 +79,22 @@ def divide_plan(planner: SnapshotPlanner, groups: Sequence[Sequence[ManifestFile
     return PlanShares(count, -(-count // buckets))
 
 
+def count_for_limit(planner: SnapshotPlanner, groups: Sequence[Sequence[ManifestFile]], limit: int | None) -> int:
+    """About how many manifests `plan_first` reads until it has so many rows; all of them if there is no limit.
+
+    Cost: one manifest is read if there is a limit, and files are independent of each other.
+    Raises: as `share_entries`
+    """
+    files = [file for group in groups for file in group]
+    added, deleted = sum(file.added_files for file in files), sum(file.deleted_files for file in files)
+    if limit is None or not files_stand_alone(planner.schema) or deleted > PART_ENTRIES or not added:
+        return len(files)
+    entries = _read(planner, files[:1])
+    rows = int(entries.row_count[entries.kind == FileKind.ADD].sum()) * (added - deleted) // added
+    needed = -(-limit // max(rows, 1)) + sum(file.deleted_files > 0 for file in files)
+    return min(len(files), needed)
+
+
 def share_entries(
     planner: SnapshotPlanner, files: Sequence[ManifestFile], shares: PlanShares
 ) -> Iterator[NumberedEntries]:

@@ -13,7 +13,14 @@ from paimon_py.executors.executor import Executor, require_executor, run_tasks
 from paimon_py.executors.job import Job, TaskKind
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.scan.part_files import NumberedEntries, PartFile, PartFiles
-from paimon_py.scan.plan_shares import PlanShares, divide_plan, plan_share, read_groups, share_entries
+from paimon_py.scan.plan_shares import (
+    PlanShares,
+    count_for_limit,
+    divide_plan,
+    plan_share,
+    read_groups,
+    share_entries,
+)
 from paimon_py.scan.plan_snapshot import SnapshotPlanner, first_splits
 from paimon_py.scan.split import Split
 from paimon_py.spec.manifest import ManifestFile
@@ -85,10 +92,10 @@ class DividedPlan(NamedTuple):
 def divided_plan(scan: Scan) -> DividedPlan | None:
     """The division of a scan's plan; None if it is made as a whole.
 
-    That is the plan of fewer manifests than the option `scan.plan.executor-manifests` says, of changes, of several
-    branches, and of rows that wait for their bucket.
+    That is the plan of fewer manifests than the option `scan.plan.executor-manifests` says, or of a limit for which
+    fewer of them are enough, of changes, of several branches, and of rows that wait for their bucket.
 
-    Cost: the manifest lists of the snapshot, and one manifest.
+    Cost: the manifest lists of the snapshot, and at most two manifests.
     Raises: SnapshotExpiredError, CorruptionError
     """
     planner = planner_of(scan) if scan._takes_shares and "_whole_plan" not in scan.__dict__ else None
@@ -96,7 +103,8 @@ def divided_plan(scan: Scan) -> DividedPlan | None:
         return None
     groups = read_groups(planner)
     count = sum(map(len, groups))
-    if not count or count < Options(scan._table_schema.options).get_int(EXECUTOR_MANIFESTS):
+    least = Options(scan._table_schema.options).get_int(EXECUTOR_MANIFESTS)
+    if not count or count < least or (least and count_for_limit(planner, groups, scan._enough) < least):
         return None
     tasks = tuple(ManifestsTask(files=tuple(group)) for group in groups)
     return DividedPlan(scan, divide_plan(planner, groups), tasks)

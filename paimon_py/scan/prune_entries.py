@@ -38,7 +38,7 @@ from paimon_py.files.physical import (
 from paimon_py.files.stats_evolution import bounded_columns, evolved_bounds
 from paimon_py.scan.plan import data_files
 from paimon_py.scan.request import FileChoice
-from paimon_py.spec.file_rules import FORMATS, PACKAGED_FORMATS
+from paimon_py.spec.file_rules import FORMATS, PACKAGED_FORMATS, VECTOR_FORMATS
 from paimon_py.spec.schema import ROW_ID, TableSchema
 from paimon_py.spec.types import Atomic, DataType, Field, Root
 from paimon_py.storage.store import OpenRead
@@ -46,7 +46,7 @@ from paimon_py.storage.store import OpenRead
 SchemaOf = Callable[[int], TableSchema]
 
 _IDS = frozenset(field.name for field in TRACKED_FIELDS)
-_KINDS = (*FORMATS, *PACKAGED_FORMATS, "blob", *(f"vector.{name}" for name in ("parquet", "avro", *PACKAGED_FORMATS)))
+_KINDS = (*FORMATS, *PACKAGED_FORMATS, "blob", *(f"vector.{name}" for name in VECTOR_FORMATS))
 _MAX_PINNED = 1000
 _UNSAFE_HASHES = (Root.FLOAT, Root.DOUBLE)
 

@@ -56,6 +56,13 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
             blobs = SameBlobs.of(OpenTable(root, request.schema))
             yield from read_bag_difference(request, split.compared, rows, root.env.spill, blobs)
         return
+    if split.moving:
+        from paimon_py.scan.moving_read import read_moving
+
+        yield from read_moving(
+            request, split.moving, lambda asked, run: read_split(root, asked, run, meter), root.env.spill
+        )
+        return
     living = SplitReader(root, request, split, meter).living()
     yield from _result_batches(root, request, split, _matching(request, living))
 
@@ -121,7 +128,7 @@ def count_split(root: TableRoot, request: Request, split: Split, most: int | Non
     Args:
         most: an upper bound; with more rows, any number from `most` may be returned.
     """
-    if split.compared is not None:
+    if split.compared is not None or split.moving:
         return _count(root, request, split, most)
     if request.predicate is not None and not _is_decided(request.predicate, request.schema.partition_keys):
         return _count(root, request, split, most)
@@ -154,7 +161,7 @@ def estimate_split(root: TableRoot, request: Request, split: Split) -> ReadEstim
     Cost: reads the index files that the predicate needs, and the footers of all files that would be opened.
     Raises: as `read_split`
     """
-    if split.compared is None:
+    if split.compared is None and not split.moving:
         return SplitReader(root, request, split).estimate()
     each = [SplitReader(root, request, run).estimate() for run in split.runs]
     return ReadEstimate(
@@ -165,8 +172,8 @@ def estimate_split(root: TableRoot, request: Request, split: Split) -> ReadEstim
 
 def _count(root: TableRoot, request: Request, split: Split, most: int | None) -> int:
     bare, total = request.counting, 0
-    compared = split.compared is not None
-    rows = read_split(root, bare, split) if compared else _matching(bare, SplitReader(root, bare, split).living())
+    whole = split.compared is not None or bool(split.moving)
+    rows = read_split(root, bare, split) if whole else _matching(bare, SplitReader(root, bare, split).living())
     for batch in rows:
         total += batch.num_rows
         if most is not None and total >= most:

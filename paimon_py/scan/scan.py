@@ -336,14 +336,12 @@ class Scan(SplitRows[Split]):
     def _plan_lazily(self) -> Iterator[Split]:
         """The splits, without a limit all planned first if they fit into memory, and kept for the next call."""
         planner = None if "_whole_plan" in self.__dict__ or self._limit == 0 else self._planner(self._table_request)
-        if planner is not None and self._limit is not None:
-            yield from planner.iter_first(self._enough)
-        elif planner is None or not is_large(planner):
+        if planner is None or (self._limit is None and not is_large(planner)):
             yield from self._whole_plan.splits
-        else:
-            from paimon_py.scan.lazy_plan import plan_lazily
+            return
+        from paimon_py.scan.lazy_plan import plan_first, plan_lazily
 
-            yield from plan_lazily(planner)
+        yield from plan_lazily(planner) if self._limit is None else plan_first(planner, self._enough)
 
     def _plan(self) -> Planned:
         state = self._state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -77,14 +77,16 @@ class Split(Serializable, frozen=True, kw_only=True):
         branch: the branch of the table that the rows belong to.
         chained: rows of chain tables that are merged from several partitions and branches: sections, each as splits of
             one partition of one branch; there are no other sections. Their rows get the values of `partition`.
+        moving: changes of a table whose keys move between partitions: for each snapshot, a split per bucket; there are
+            no other sections.
     """
 
     kind: ClassVar[str] = "split"
-    edition: ClassVar[int] = 8
+    edition: ClassVar[int] = 9
     called: ClassVar[str] = "a split"
     again: ClassVar[str] = "plan the scan"
     inner: ClassVar[frozenset[str]] = frozenset(
-        ("chained", "compared", "dead_rows", "deletions", "only", "raw", "runs", "sections")
+        ("chained", "compared", "dead_rows", "deletions", "moving", "only", "raw", "runs", "sections")
     )
 
     snapshot_id: Count
@@ -98,12 +100,13 @@ class Split(Serializable, frozen=True, kw_only=True):
     compared: Compared | None = None
     branch: str = MAIN_BRANCH
     chained: tuple[tuple[Split, ...], ...] = ()
+    moving: tuple[tuple[Split, ...], ...] = ()
 
     @property
     def runs(self) -> tuple[Split, ...]:
         """The splits whose files are read: those that are compared or merged, or the split itself."""
-        if self.chained:
-            return tuple(part for parts in self.chained for part in parts)
+        if self.chained or self.moving:
+            return tuple(part for parts in self.chained or self.moving for part in parts)
         return (self,) if self.compared is None else (*self.compared.before, *self.compared.after)
 
     @property
@@ -130,7 +133,9 @@ class Split(Serializable, frozen=True, kw_only=True):
     @property
     def raw(self) -> bool:
         """Whether no merge is needed, so that `row_count` less the dead rows is exact."""
-        return self.compared is None and not self.chained and all(section.raw for section in self.sections)
+        if self.chained or self.moving:
+            return False
+        return self.compared is None and all(section.raw for section in self.sections)
 
     def only(self, sections: Sequence[Section]) -> Split:
         """The split with some of its sections."""
@@ -145,6 +150,11 @@ class Split(Serializable, frozen=True, kw_only=True):
             f"Split(snapshot_id={self.snapshot_id}, bucket={self.bucket}, files={len(self.files)}, "
             f"rows={self.row_count}, raw={self.raw})"
         )
+
+
+def may_delete(splits: Iterable[Split]) -> bool:
+    """Whether the files of some splits may contain deletes."""
+    return any(file.delete_row_count != 0 for split in splits for file in split.files)
 
 
 def split_from(value: object) -> Split:

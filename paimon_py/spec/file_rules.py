@@ -6,7 +6,8 @@ Source: format.md §8.3-8.5, §9; Java `AvroFileFormat`, `OrcFileFormat`, `Schem
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from paimon_py.errors import OptionError, SchemaError
 from paimon_py.spec.external_paths import external_paths
@@ -16,16 +17,19 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.shredding import shredded_columns
 from paimon_py.spec.type_text import children, sql_type
-from paimon_py.spec.types import Atomic, DataType, Root, RowType, VectorType
+from paimon_py.spec.types import Atomic, DataType, MapType, MultisetType, Root, RowType, VectorType
 from paimon_py.spec.vector_files import VECTOR_FORMAT, vectors_apart
 
 FORMATS = ("parquet", "orc", "avro")
 """File formats that can be read and written."""
 
-PACKAGED_FORMATS = ("vortex", "lance")
-"""File formats that packages of their own read."""
+PACKAGED_FORMATS = ("vortex", "lance", "mosaic")
+"""File formats that packages of their own read and write."""
 
-READ_FORMATS = ("json", "text", "row", *PACKAGED_FORMATS)
+VECTOR_FORMATS = ("parquet", "avro", "vortex", "lance")
+"""File formats for vectors beside rows."""
+
+READ_FORMATS = ("json", "text", "row")
 """File formats that can only be read."""
 
 MERGED_ROWS = "file.format=row and primary keys"
@@ -33,7 +37,7 @@ MERGED_ROWS = "file.format=row and primary keys"
 
 MERGED_ROWS_HINT = "Java 2.0 mixes rows up when it merges such files, and its compactions write the wrong rows"
 
-OTHER_FORMATS = ("csv", "blob", "mosaic")
+OTHER_FORMATS = ("csv", "blob")
 """File formats of Java that are not supported."""
 
 _STATS_MODE = re.compile(r"none|counts|full|truncate\([0-9]{1,9}\)", re.IGNORECASE)
@@ -54,7 +58,7 @@ def data_formats(options: Options) -> dict[str, str]:
 
 
 def _formats(_schema: TableSchema, options: Options) -> None:
-    known = (*FORMATS, *READ_FORMATS, *OTHER_FORMATS)
+    known = (*FORMATS, *PACKAGED_FORMATS, *READ_FORMATS, *OTHER_FORMATS)
     for name, option in data_formats(options).items():
         if name not in known:
             raise OptionError(
@@ -71,7 +75,9 @@ def _formats(_schema: TableSchema, options: Options) -> None:
 def _types(schema: TableSchema, options: Options) -> None:
     formats, apart = data_formats(options), vectors_apart(schema)
     beside = tuple(field for field in schema.fields if field not in apart)
-    for name, check in (("avro", _avro_problem), ("orc", _orc_problem)):
+    checks: dict[str, Callable[[DataType], str | None]] = {"avro": _avro_problem, "orc": _orc_problem}
+    checks |= {name: partial(packaged_problem, name) for name in PACKAGED_FORMATS}
+    for name, check in checks.items():
         fields = beside if name in formats else ()
         if (options.find_str(VECTOR_FORMAT) or "").lower() == name:
             fields += apart
@@ -104,6 +110,19 @@ def _orc_problem(data_type: DataType) -> str | None:
     if isinstance(data_type, VectorType):
         return f"ORC files cannot hold {sql_type(data_type)}"
     return next((problem for child in children(data_type) if (problem := _orc_problem(child))), None)
+
+
+def packaged_problem(name: str, data_type: DataType) -> str | None:
+    """Why files of a format that a package writes do not hold a type; None if they do."""
+    unknown: tuple[type[DataType], ...] = (MapType, MultisetType)
+    if name == "mosaic":
+        unknown = (RowType, VectorType)
+    if isinstance(data_type, unknown):
+        return f"{name} files cannot hold {sql_type(data_type)}"
+    if isinstance(data_type, Atomic):
+        return _other_problem(name, data_type)
+    inner = (packaged_problem(name, child) for child in children(data_type))
+    return next((problem for problem in inner if problem), None)
 
 
 def _other_problem(name: str, data_type: Atomic) -> str | None:

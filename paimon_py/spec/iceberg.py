@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from paimon_py.errors import OptionError, UnsupportedError
+from paimon_py.spec.file_rules import PACKAGED_FORMATS, data_formats
 from paimon_py.spec.layout import DATABASE_SUFFIX, join
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -127,6 +128,9 @@ def iceberg_feature(schema: TableSchema, options: Options) -> str | None:
         found = _rest_feature(schema)
         if found is not None:
             return found
+    named = next((name for name in data_formats(options) if name in PACKAGED_FORMATS), None)
+    if named is not None:
+        return f"file.format={named} and {STORAGE}={storage}"
     version = options.get_int(FORMAT_VERSION)
     for field in schema.fields:
         found = _unknown_type(field.type, version)

@@ -19,8 +19,8 @@ from paimon_py.spec.file_rules import (
     MERGED_ROWS,
     MERGED_ROWS_HINT,
     OTHER_FORMATS,
-    PACKAGED_FORMATS,
     READ_FORMATS,
+    VECTOR_FORMATS,
     data_formats,
 )
 from paimon_py.spec.iceberg import iceberg_feature
@@ -341,8 +341,7 @@ _FEATURES = (
     Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),
     Feature(_sequence_type),
     Feature(_switched_on("data-evolution.enabled"), readable=True, writable=True),
-    Feature(_vector_files("parquet", "avro", *PACKAGED_FORMATS)),
-    Feature(_vector_files("parquet", "avro"), readable=True),
+    Feature(_vector_files(*VECTOR_FORMATS)),
     Feature(_only_vectors, readable=True),
     Feature(_hidden_blob),
     Feature(_lone_blobs),

@@ -1,4 +1,4 @@
-"""Object stores and all other file systems of fsspec; the only module that imports fsspec.
+"""Object stores and all other file systems of fsspec; the only module that uses fsspec's file systems.
 
 Publishing a file needs one request that fails when the name exists. S3, Google Cloud Storage and Azure Blob Storage
 support it (`If-None-Match: *`, `ifGenerationMatch=0`); buckets of other servers are probed once per process. Elsewhere

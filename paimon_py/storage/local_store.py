@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, cast
@@ -98,14 +99,14 @@ class LocalStore:
         with _translate_errors("list", directory):
             try:
                 with os.scandir(directory) as entries:
-                    found = [status for entry in entries if (status := _status(entry.path, entry)) is not None]
+                    found = [status for entry in entries if (status := _status(entry.path, entry.name))]
             except (FileNotFoundError, NotADirectoryError):
                 return []
         return sorted(found, key=lambda status: status.name)
 
     def stat(self, path: str) -> FileStatus | None:
         with _translate_errors("stat", path):
-            return _status(path, None)
+            return _status(path, os.path.basename(path))
 
     def delete(self, path: str) -> None:
         with _translate_errors("delete", path):
@@ -279,17 +280,15 @@ def _is_same_file(first: str, second: str) -> bool:
         return False
 
 
-def _status(path: str, entry: os.DirEntry[str] | None) -> FileStatus | None:
+def _status(path: str, name: str) -> FileStatus | None:
     try:
         status = os.stat(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    except NotADirectoryError:
-        return None
-    is_directory = entry.is_dir() if entry is not None else os.path.isdir(path)
+    is_directory = stat.S_ISDIR(status.st_mode)
     return FileStatus(
         path=path,
-        name=os.path.basename(path),
+        name=name,
         size_bytes=0 if is_directory else status.st_size,
         is_directory=is_directory,
         modified_millis=status.st_mtime_ns // 1_000_000,

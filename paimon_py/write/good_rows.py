@@ -1,6 +1,7 @@
 """Finds rows of CSV files that do not fit a table, reports them with their lines, and skips them.
 
-A value fits if Arrow's CSV reader accepts it for the type of its column, as in a load that stops at the first bad one.
+A value fits if Arrow's CSV reader accepts it for the type of its column, and the writer for the column, as in a load
+that stops at the first bad one.
 Arrow reads files that are not UTF-8 as Latin-1, in which each byte is a character; values that are bytes of valid UTF-8
 become their text again, and a row with any other value in a column of strings does not fit.
 
@@ -21,10 +22,14 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from paimon_py.codec.columns import Mask, from_numpy
+from paimon_py.errors import SchemaError
 from paimon_py.spec.bad_row import BadRow
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type, with_nullability
+from paimon_py.write.convert import plan
 from paimon_py.write.json_texts import from_json_texts
+from paimon_py.write.misfits import place_of
+from paimon_py.write.steps import Refusal, Step, as_is
 
 OnBadRow = Callable[[BadRow], object]
 
@@ -56,6 +61,7 @@ class GoodRows:
         self._path = path
         self._nulls = nulls
         self._report = on_bad_row
+        self._fields = {field.name: field for field in table.fields}
         self._types = {field.name: sql_type(with_nullability(field.type, True)) for field in table.fields}
         self._required = {field.name for field in table.fields if not field.type.nullable and field.default is None}
         self._misshapen: deque[str] = deque()
@@ -124,12 +130,12 @@ class GoodRows:
             broken: dict[int, str] = {}
             wrong: list[int] = []
             if self._is_utf8:
-                texts, (values, wrong) = given, _parse(given, field.type)
+                texts, (values, wrong) = given, _parse(given, field.type, self._check_of(field))
             elif pa.types.is_binary(field.type):
-                texts = values = _encode(given)
+                texts, (values, wrong) = given, _parse(_encode(given), field.type, self._check_of(field))
             else:
                 texts, broken = _decode(given)
-                values, wrong = _parse(texts, field.type)
+                values, wrong = _parse(texts, field.type, self._check_of(field))
             problems = {row: f"{texts[row].as_py()!r} is not of type {self._types[field.name]}" for row in wrong}
             problems |= {row: f"'{text}' is not UTF-8" for row, text in broken.items()}
             if field.name in self._required and values.null_count:
@@ -143,6 +149,13 @@ class GoodRows:
             columns.append(values)
         whole = pa.RecordBatch.from_arrays(columns, schema=self.schema)
         return whole if fits.all() else whole.filter(from_numpy(fits, pa.bool_()))
+
+    def _check_of(self, field: pa.Field) -> Step:
+        """The step of a writer that refuses values that a column cannot hold, such as long strings."""
+        if field.name not in self._fields:
+            return as_is
+        step = plan(field.type, self._fields[field.name].type, place_of(field.name))
+        return as_is if isinstance(step, Refusal) else step
 
     def _bad_rows(self) -> Iterator[BadRow]:
         """The bad rows that were found, in file order."""
@@ -209,17 +222,19 @@ def _convert_options(types: dict[str, pa.DataType], nulls: list[str]) -> pa.csv.
     )
 
 
-def _parse(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
-    """The values of strings, NULL for those that are invalid for the type, and the rows of these."""
-    if pa.types.is_string(kind) or not len(texts):
+def _parse(texts: pa.Array, kind: pa.DataType, check: Step) -> tuple[pa.Array, list[int]]:
+    """The values of strings, NULL for those that are invalid for the type or the column, and the rows of these."""
+    if not len(texts):
         return texts.cast(kind), []
     try:
-        return _column(texts, kind), []
-    except pa.ArrowInvalid:
+        values = texts.cast(kind) if pa.types.is_string(kind) or texts.type == kind else _column(texts, kind)
+        check(values)
+        return values, []
+    except (pa.ArrowInvalid, SchemaError):
         if len(texts) == 1:
             return pa.nulls(1, kind), [0]
     half = len(texts) // 2
-    (low, below), (high, above) = _parse(texts.slice(0, half), kind), _parse(texts.slice(half), kind)
+    (low, below), (high, above) = _parse(texts.slice(0, half), kind, check), _parse(texts.slice(half), kind, check)
     return pa.concat_arrays([low, high]), [*below, *(half + row for row in above)]
 
 

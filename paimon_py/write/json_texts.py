@@ -7,6 +7,7 @@ before Arrow reads them, and its arrays become maps afterwards; numbers keep all
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Container, Mapping
 from typing import BinaryIO, cast
 
@@ -18,6 +19,7 @@ import pyarrow.json
 
 _CHUNK_BYTES = 1 << 20
 _NULL = b"null"
+_UNKNOWN = pa.null()
 _TEXT_KEYS: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_string, pa.types.is_binary, pa.types.is_date, pa.types.is_time, pa.types.is_timestamp,
 )  # fmt: skip
@@ -28,22 +30,33 @@ def holds_map(kind: pa.DataType) -> bool:
     return pa.types.is_map(kind) or any(holds_map(kind.field(at).type) for at in range(kind.num_fields))
 
 
-def parsed_type(kind: pa.DataType) -> pa.DataType:
-    """The type as which Arrow's JSON reader reads a nested type."""
+def parsed_type(kind: pa.DataType, given: pa.DataType = _UNKNOWN) -> pa.DataType:
+    """The type as which Arrow's JSON reader reads a type; `given`: the type of the values, which may be numbers."""
     if pa.types.is_map(kind):
-        key, item = parsed_type(kind.key_type), parsed_type(kind.item_type)
+        entry = _element(given)
+        key, item = parsed_type(kind.key_type, _part(entry, "key")), parsed_type(kind.item_type, _part(entry, "value"))
         return pa.list_(pa.struct([pa.field("key", key), pa.field("value", item)]))
     if pa.types.is_struct(kind):
-        return pa.struct([pa.field(each.name, parsed_type(each.type)) for each in kind])
+        return pa.struct([pa.field(each.name, parsed_type(each.type, _part(given, each.name))) for each in kind])
     if pa.types.is_list(kind):
-        return pa.list_(parsed_type(kind.value_type))
-    return pa.string() if pa.types.is_date(kind) or pa.types.is_time(kind) else kind
+        return pa.list_(parsed_type(kind.value_type, _element(given)))
+    is_text = (pa.types.is_date(kind) or pa.types.is_time(kind)) and not pa.types.is_integer(given)
+    return pa.string() if is_text else kind
+
+
+def _element(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_list(kind) else _UNKNOWN
+
+
+def _part(kind: pa.DataType, name: str) -> pa.DataType:
+    at = kind.get_field_index(name) if pa.types.is_struct(kind) else -1
+    return _UNKNOWN if at < 0 else kind.field(at).type
 
 
 def from_parsed(array: pa.Array, kind: pa.DataType) -> pa.Array:
     """An array of `parsed_type(kind)` as the type itself.
 
-    Raises: ArrowInvalid for an invalid date or time, or NULL as a key.
+    Raises: ArrowInvalid for an invalid date or time, and for a key of a MAP that is NULL or appears twice.
     """
     if array.type == kind:
         return array
@@ -61,6 +74,7 @@ def from_parsed(array: pa.Array, kind: pa.DataType) -> pa.Array:
     keys, items = from_parsed(flat.field(0), kind.key_type), from_parsed(flat.field(1), kind.item_type)
     if keys.null_count:
         raise pa.ArrowInvalid("a key of a MAP is NULL")
+    _require_distinct(keys, offsets)
     return pa.MapArray.from_arrays(offsets, keys, items, type=kind, mask=_mask(array))
 
 
@@ -116,7 +130,7 @@ class _Rewritten(io.RawIOBase):
 
     def _line(self, line: bytes) -> bytes:
         try:
-            found = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+            found = _members(line)
             return _object({name: self._column(name, bytes(raw)) for name, raw in found.items()})
         except msgspec.MsgspecError:
             return line  # Arrow's reader names the problem
@@ -143,7 +157,7 @@ def _entries(raw: bytes, kind: pa.DataType) -> bytes:
         return b"[%s]" % b",".join(_entries(bytes(item), kind.value_type) for item in items)
     if raw.startswith(b"["):
         return _entries(raw, pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
-    found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    found = _members(raw)
     if pa.types.is_struct(kind):
         types = {each.name: each.type for each in kind}
         return _object({
@@ -153,6 +167,35 @@ def _entries(raw: bytes, kind: pa.DataType) -> bytes:
     keys = (msgspec.json.encode(key) if is_text else key.encode() for key in found)
     values = (_entries(bytes(item), kind.item_type) for item in found.values())
     return b"[%s]" % b",".join(b'{"key":%s,"value":%s}' % pair for pair in zip(keys, values, strict=True))
+
+
+def _members(raw: bytes) -> dict[str, msgspec.Raw]:
+    """The members of a JSON object, unparsed.
+
+    Raises: MsgspecError; ArrowInvalid for an object with one name twice, as Arrow's reader says of other columns.
+    """
+    found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    if len(_object({name: bytes(value) for name, value in found.items()})) != len(raw):  # or there are blanks
+        json.loads(raw, object_pairs_hook=_require_once)
+    return found
+
+
+def _require_once(pairs: list[tuple[str, object]]) -> None:
+    names = [name for name, _ in pairs]
+    if len({*names}) < len(names):
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise pa.ArrowInvalid(f"the key {twice!r} appears twice in an object")
+
+
+def _require_distinct(keys: pa.Array, offsets: pa.Array) -> None:
+    """Raises: ArrowInvalid for a MAP with one key twice, such as 1 and 1.0 of DOUBLE"""
+    counts = np.diff(offsets.to_numpy())
+    if counts.max(initial=0) < 2 or pa.types.is_nested(keys.type):
+        return
+    codes = pc.dictionary_encode(keys).indices.to_numpy().astype(np.int64)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    if len(np.unique(rows * len(keys) + codes)) < len(keys):
+        raise pa.ArrowInvalid("a MAP contains a key twice")
 
 
 def _object(values: Mapping[str, bytes]) -> bytes:

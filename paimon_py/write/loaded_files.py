@@ -318,10 +318,7 @@ def _with_types(
 
 def _json_field(field: pa.Field, given: pa.DataType) -> pa.Field:
     """The type with which a field is parsed: Arrow's JSON reader knows no maps, and no dates in strings."""
-    if holds_map(field.type):
-        return field.with_type(parsed_type(field.type))
-    is_text = not pa.types.is_integer(given) and (pa.types.is_date(field.type) or pa.types.is_time(field.type))
-    return field.with_type(pa.string()) if is_text else field
+    return field.with_type(parsed_type(field.type, given))
 
 
 def _parquet(source: _Source, schema: TableSchema, how: LoadFormat) -> Batches:  # noqa: ARG001

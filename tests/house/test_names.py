@@ -175,7 +175,7 @@ ALLOWED = {
     "shutil": {"cli/load.py", "env.py", "storage/local_store.py", "spark/session.py", "spark/package_zip.py"},
     "tempfile": {"cli/load.py", "env.py", "spark/package_zip.py"},
     "fastavro": {"codec/avro/container.py", "codec/avro/data_files.py"},
-    "fsspec": {"storage/fsspec_store.py"},
+    "fsspec": {"pvfs.py", "storage/fsspec_store.py"},
 }
 
 

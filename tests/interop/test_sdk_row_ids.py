@@ -52,11 +52,6 @@ class Kind:
     def evolves(self) -> bool:
         return "data-evolution.enabled" in self.options
 
-    @property
-    def is_theirs(self) -> bool:
-        """Whether we only read its files."""
-        return self.options.get("file.format") in ("vortex", "lance")
-
 
 KINDS = {
     "parquet": Kind(EVOLVES),
@@ -87,7 +82,7 @@ class Life:
         self.holed = [1, None] if kind.options.get("file.format") != "avro" else [1]
         schema = Schema(list(kind.columns))
         arrow = to_arrow_schema(schema.fields)
-        if rng.random() < 0.5 and not kind.is_theirs:
+        if rng.random() < 0.5:
             Catalog.open(str(warehouse)).create_table(self.name, schema, partition_by=kind.parts, options=kind.options)
         else:
             player.step("create", self.name, arrow.empty_table(), keys=[], parts=list(kind.parts), options=kind.options)
@@ -229,7 +224,7 @@ class Life:
         self.rows = {n: altered(row) for n, row in self.rows.items()}
 
     def step(self) -> None:
-        who = "t" if self.kind.is_theirs else self.rng.choice("ot")
+        who = self.rng.choice("ot")
         verb = self.rng.choice(("write", "update", "update", "update", "delete", "upsert", "compact", "alter"))
         if verb == "compact" and self.rows and "e" not in self.names:
             self.table().compact(full=True)
@@ -245,7 +240,7 @@ COLUMN_NAMES = {name for name, _ in COLUMNS} | {"b", "e"}
 
 def play(player: Player, warehouse: Path, name: str, seed: int) -> None:
     life = Life(player, warehouse, KINDS[name], f"{name.replace(' ', '_')}_{seed}", random.Random(f"{name} {seed}"))
-    life.write("t" if life.kind.is_theirs else "o")
+    life.write("o")
     life.write("t")
     for _ in range(10):
         life.step()

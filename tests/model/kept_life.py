@@ -12,6 +12,7 @@ import warnings
 from datetime import timedelta
 
 import pyarrow as pa
+from model.plans_in_parts import PLANS
 from unit.commit.support import Clock
 
 from paimon_py import Catalog, PaimonWarning, SnapshotExpiredError, Table
@@ -194,11 +195,13 @@ class KeptLife:
 
     def plan(self, branch: str) -> None:
         """A reader plans, and reads later."""
-        snapshots = self.on(branch).snapshots()
-        if snapshots:
-            one = self.rng.choice(snapshots)
-            scan = self.on(branch).scan(snapshot_id=one.id)
-            self.plans.append((scan, scan.splits(), self.states[branch][one.value.mark]))
+        table = self.on(branch)
+        states = [({"snapshot_id": one.id}, one.value) for one in table.snapshots()]
+        states += [({"tag": one.name}, one.value.snapshot) for one in table.tags()]
+        if states:
+            given, snapshot = self.rng.choice(states)
+            scan, splits = self.rng.choice(PLANS)(self.rng, table, given)
+            self.plans.append((scan, splits, self.states[branch][snapshot.mark]))
 
     def read(self, branch: str) -> None:
         """A plan gives the rows of its snapshot, or says that the snapshot has expired."""

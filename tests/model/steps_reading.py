@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+from model.plans_in_parts import PLANS
 from model.row_model import condition, counted, difference
 from model.table_life import ALL_LEVELS, ARROW, KEYS
 
@@ -40,28 +41,35 @@ def read(rng, table, names, rows, given):
         given = {**given, "columns": columns}
     wanted = [row for row in rows if asked is None or asked.holds(row)]
     made = table.scan(**given)
-    if rng.random() < 0.5:
+    plan = rng.choice([None, None, *PLANS])
+    if plan is None:
         found = made.to_arrow()
     else:
-        splits = [Split.from_bytes(bytes(split)) for split in made.splits()]
+        planned, found = plan(rng, table, given)
+        splits = [Split.from_bytes(bytes(split)) for split in found]
         rng.shuffle(splits)
-        parts = [made.read(split).read_all() for split in splits]
+        parts = [planned.read(split).read_all() for split in splits]
         found = pa.concat_tables(parts) if parts else made.to_arrow()
     wrong = difference(counted(found.to_pylist(), shown), counted(wanted, shown))
-    assert not wrong, f"{given}: {wrong}"
+    assert not wrong, f"{given} {plan}: {wrong}"
     limit, kind = rng.choice([1, 2, 5, 100]), rng.choice(["count", "limit", "order"])
     if kind == "count":
         assert made.count() == len(wanted), given
     elif kind == "order":
         first_in_order(rng, table, shown, wanted, given, limit)
     else:
-        first_rows(table, shown, wanted, given, limit)
+        first_rows(rng, table, shown, wanted, given, limit)
 
 
-def first_rows(table, shown, wanted, given, limit):
-    some = table.scan(**given, limit=limit).to_arrow().to_pylist()
-    assert len(some) == min(limit, len(wanted)), given
-    assert counted(some, shown) <= counted(wanted, shown), given
+def first_rows(rng, table, shown, wanted, given, limit):
+    made = table.scan(**given, limit=limit)
+    scan, splits = rng.choice(PLANS)(rng, table, {**given, "limit": limit})
+    parts = [scan.read(split).read_all() for split in splits]
+    at_least = pa.concat_tables(parts).to_pylist() if parts else []
+    assert len(at_least) >= min(limit, len(wanted)), given
+    for some in (made.to_arrow().to_pylist(), at_least[:limit]):
+        assert len(some) == min(limit, len(wanted)), given
+        assert counted(some, shown) <= counted(wanted, shown), given
 
 
 def first_in_order(rng, table, shown, wanted, given, limit):

@@ -7,6 +7,8 @@ import random
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from model.plans_in_parts import PLANS
+from model.table_life import ALL_LEVELS
 from unit.public import new_catalog, reopened
 
 from paimon_py import col
@@ -85,12 +87,14 @@ class Life:
 
     def check(self) -> None:
         table = reopened(self.table)
-        read = table.scan() if not self.hides else table.scan(options={"deletion-vectors.merge-on-read": "true"})
+        read = table.scan() if not self.hides else table.scan(options=ALL_LEVELS)
 
         def order(rows):
             return sorted(rows, key=repr)
 
         assert order(read.to_arrow().to_pylist()) == order(self.rows)
+        scan, splits = self.rng.choice(PLANS)(self.rng, table, {"options": ALL_LEVELS} if self.hides else {})
+        assert order(row for split in splits for row in scan.read(split).read_all().to_pylist()) == order(self.rows)
         assert read.count() == len(self.rows)
 
     @property

@@ -36,7 +36,7 @@ from paimon_py.formats.base import (
     next_or_none,
     row_batches,
 )
-from paimon_py.formats.bounds import RunningBounds
+from paimon_py.formats.bounds import running_bounds
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
 from paimon_py.formats.stored import check_absent
@@ -176,7 +176,7 @@ class AvroFileWriter:
         level = min(settings.zstd_level, ZSTD_LEVEL_MAX)
         self._encoder = DataFileEncoder(record_schema(fields), _codec(settings), level)
         self._flat = flat_layout(self._encoder.shape, self._layouts)
-        self._bounds = [_tracker(field, settings.without_stats) for field in fields]
+        self._bounds = [running_bounds(field, settings.without_stats) for field in fields]
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = self._pending_bytes = 0
         self._rows = self._position = 0
@@ -245,11 +245,6 @@ def _codec(settings: WriteSettings) -> str:
     if found is None:
         raise OptionError(f"{name!r} is not a codec of Avro; allowed: {', '.join(_CODECS)}", option=option, value=name)
     return found
-
-
-def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
-    ordered = isinstance(field.type, Atomic) and field.name not in without
-    return RunningBounds(to_arrow_type(field.type), ordered=ordered)
 
 
 def _complete(batch: pa.RecordBatch, plan: Sequence[_Column]) -> pa.RecordBatch:

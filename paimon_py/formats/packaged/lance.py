@@ -1,4 +1,4 @@
-"""Data files of the format `lance`, by the package `pylance`. Read only.
+"""Data files of the format `lance`, by the package `pylance`.
 
 Source: docs/decisions/0035-packaged-formats.md; Java's module `paimon-lance`.
 """
@@ -6,21 +6,26 @@ Source: docs/decisions/0035-packaged-formats.md; Java's module `paimon-lance`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from paimon_py.formats.base import OpenFile, ReadOnlyFormat, ReadSettings
+from paimon_py.formats.base import Encoder, FileWriter, OpenFile, ReadSettings, WriteSettings
 from paimon_py.formats.packaged.local import local_path
 from paimon_py.formats.packaged.opened import PackagedOpenFile, load_package, packaged
+from paimon_py.formats.packaged.written import packaged_encoder
 from paimon_py.spec.types import Field
 
 _DEFAULTS = ReadSettings()
 _AHEAD = 2
 """Batches that are decoded ahead of the reader."""
 
+_VERSION = "2.1"
+"""The version of the format in new files: the releases of pypaimon read no later one."""
 
-class LanceFormat(ReadOnlyFormat):
+
+class LanceFormat:
     """Format `lance`."""
 
     name = "lance"
@@ -35,6 +40,13 @@ class LanceFormat(ReadOnlyFormat):
     ) -> OpenFile:
         reader = load_package("lance.file", self.name, path).LanceFileReader
         return PackagedOpenFile(LanceFile(reader, source, path, settings), path, fields, settings)
+
+    def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
+        return self.encoder(fields, settings)(sink)
+
+    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:
+        writer = load_package("lance.file", self.name).LanceFileWriter
+        return packaged_encoder(self.name, fields, settings, partial(LanceRows, writer))
 
 
 class LanceFile:
@@ -60,3 +72,19 @@ class LanceFile:
 
     def close(self) -> None:
         self._release()
+
+
+class LanceRows:
+    """See `WrittenFile`. Rows are copied: the package takes no slices of texts."""
+
+    def __init__(self, writer: Any, path: str, schema: pa.Schema) -> None:
+        """`writer`: the class of the package."""
+        self._file = writer(path, schema, version=_VERSION)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._file.write_batch(pa.ipc.read_record_batch(batch.serialize(), batch.schema))
+
+    def close(self) -> None:
+        self._file.close()
+
+    def abort(self) -> None: ...

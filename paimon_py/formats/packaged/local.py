@@ -11,7 +11,8 @@ from paimon_py.env import SpillPlace, TemporarySpill
 from paimon_py.errors import StorageError
 
 _COPY_BYTES = 1 << 20
-_SPILL = TemporarySpill()
+SPILL = TemporarySpill()
+"""Space for copies where the caller names none."""
 
 
 def local_path(source: BinaryIO, path: str, spill: SpillPlace | None) -> tuple[str, Callable[[], None]]:
@@ -21,7 +22,7 @@ def local_path(source: BinaryIO, path: str, spill: SpillPlace | None) -> tuple[s
     """
     if isinstance(source, pa.OSFile):
         return path.removeprefix("file://").removeprefix("file:"), source.close
-    copy = (spill or _SPILL).create()
+    copy = (spill or SPILL).create()
 
     def release() -> None:
         copy.delete()
@@ -35,8 +36,13 @@ def local_path(source: BinaryIO, path: str, spill: SpillPlace | None) -> tuple[s
         copy.delete()
         if not isinstance(error, OSError):
             raise
-        raise StorageError(
-            f"{path} could not be copied to {copy.path}: {error}. Point TMPDIR at a directory with more space",
-            path=copy.path, operation="spill", transient=False,
-        ) from error  # fmt: skip
+        raise full_disk(copy.path, error, f"{path} could not be copied to ") from error
     return copy.path, release
+
+
+def full_disk(copy: str, error: OSError, action: str = "writing ") -> StorageError:
+    """The error for a file on local disk that cannot be written. `action`: the first words of its message."""
+    return StorageError(
+        f"{action}{copy}: {error}. Point TMPDIR at a directory with more space",
+        path=copy, operation="spill", transient=False,
+    )  # fmt: skip

@@ -130,14 +130,19 @@ class packaged(decoding):
     def _translate(self, error: BaseException) -> PaimonError | None:
         if isinstance(error, (PaimonError, MemoryError)):
             return None
-        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+        if isinstance(error, Exception) or is_panic(error):
             text = str(error).partition("\n")[0] or type(error).__name__
             return CorruptionError(f"{self._path} is damaged: {text}", path=self._path)
         return None
 
 
-def load_package(module: str, name: str, path: str) -> Any:
-    """A module of the package of a format, an extra of the same name.
+def is_panic(error: BaseException) -> bool:
+    """Whether native code gave up."""
+    return type(error).__name__ == "PanicException"
+
+
+def load_package(module: str, name: str, path: str = "") -> Any:
+    """A module of the package of a format, an extra of the same name. `path`: of the file that needs it, if any.
 
     Raises: UnsupportedError if it is not installed; the message contains the command that installs it.
     """
@@ -145,8 +150,9 @@ def load_package(module: str, name: str, path: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise UnsupportedError(
-            f"{path}: the format {name} needs a package that is not installed: pip install 'paimon-py[{name}]'",
-            feature=f"file.format={name}", path=path,
+            f"{path and f'{path}: '}the format {name} needs a package that is not installed:"
+            f" pip install 'paimon-py[{name}]'",
+            feature=f"file.format={name}", path=path or None,
         ) from error  # fmt: skip
 
 

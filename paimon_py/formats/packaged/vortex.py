@@ -1,4 +1,4 @@
-"""Data files of the format `vortex`, by the package `vortex-data`. Read only.
+"""Data files of the format `vortex`, by the package `vortex-data`.
 
 Source: docs/decisions/0035-packaged-formats.md; Java's module `paimon-vortex`.
 """
@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.errors import PaimonError
-from paimon_py.formats.base import OpenFile, ReadOnlyFormat, ReadSettings
-from paimon_py.formats.packaged.local import local_path
+from paimon_py.formats.base import Encoder, FileWriter, OpenFile, ReadSettings, WriteSettings
+from paimon_py.formats.packaged.local import SPILL, local_path
 from paimon_py.formats.packaged.opened import PackagedOpenFile, load_package, packaged
+from paimon_py.formats.packaged.written import packaged_encoder
 from paimon_py.spec.types import Field
 from paimon_py.storage.range_reader import RangeReader
 
@@ -23,8 +24,11 @@ _DEFAULTS = ReadSettings()
 _SCANNED_ROWS = 1 << 20
 """The rows of one scan, whose positions are a list."""
 
+_EDITION = "core2025.10.0"
+"""The oldest set of encodings: later ones end a reader of the release that pypaimon requires."""
 
-class VortexFormat(ReadOnlyFormat):
+
+class VortexFormat:
     """Format `vortex`."""
 
     name = "vortex"
@@ -34,6 +38,13 @@ class VortexFormat(ReadOnlyFormat):
     ) -> OpenFile:
         package = load_package("vortex", self.name, path)
         return PackagedOpenFile(VortexFile(package, source, path, size_bytes, settings), path, fields, settings)
+
+    def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
+        return self.encoder(fields, settings)(sink)
+
+    def encoder(self, fields: Sequence[Field], settings: WriteSettings) -> Encoder:
+        package = load_package("vortex.io", self.name)
+        return packaged_encoder(self.name, fields, settings, partial(VortexRows, package))
 
 
 class VortexFile:
@@ -95,3 +106,30 @@ class _Source(RangeReader):
             if self._failed is not None:
                 raise self._failed from error
             raise
+
+
+class VortexRows:
+    """See `WrittenFile`. The package takes all rows at once: they are stored as Arrow until then."""
+
+    def __init__(self, package: Any, path: str, schema: pa.Schema) -> None:
+        """`package`: its module `io`."""
+        self._options = package.VortexWriteOptions.default()
+        if hasattr(self._options, "with_edition"):
+            self._options = self._options.with_edition(_EDITION)
+        self._path = path
+        self._stored = SPILL.create()
+        self._sink = self._stored.open_write()
+        self._rows = pa.ipc.new_stream(self._sink, schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._rows.write_batch(batch)
+
+    def close(self) -> None:
+        self._rows.close()
+        self._sink.close()
+        with pa.memory_map(self._stored.path) as source, pa.ipc.open_stream(source) as rows:
+            self._options.write(rows, self._path)
+
+    def abort(self) -> None:
+        self._sink.close()
+        self._stored.delete()

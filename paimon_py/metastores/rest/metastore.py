@@ -22,26 +22,20 @@ from paimon_py.metastores.metastore import BeforeCreation, Database, TableName
 from paimon_py.metastores.options import WAREHOUSE, flag
 from paimon_py.metastores.rest.client import RestClient
 from paimon_py.metastores.rest.http import require_package
-from paimon_py.metastores.rest.messages import DatabaseAnswer, DatabasePage, TableAnswer, TablePage
+from paimon_py.metastores.rest.messages import DatabaseAnswer, DatabasePage, TableAnswer
 from paimon_py.metastores.rest.new_tables import server_schema, was_created
+from paimon_py.metastores.rest.places import DATA_TOKENS, open_place, table_names
 from paimon_py.metastores.rest.registration import RestRegistration, RestTable
 from paimon_py.metastores.rest.server import COMMENT, RestServer
 from paimon_py.metastores.rest.transport import RestRefusedError
-from paimon_py.metastores.rest.vended import VendedStore
 from paimon_py.metastores.rest.views_and_functions import RestViewStore
 from paimon_py.spec.layout import table_path
 from paimon_py.spec.schema import TableSchema
 from paimon_py.storage.locked_store import LockedStore
 from paimon_py.storage.memory_store import MemoryStore
-from paimon_py.storage.open import open_store
-from paimon_py.storage.refreshing_store import RefreshingStore
 
 KINDS = ("table", "materialized-table")
 """The types of tables that are Paimon tables."""
-
-DATA_TOKENS = "data-token.enabled"
-QUERY_AUTH = "query-auth.enabled"
-"""An option that servers may set for a table although its schema files do not contain it."""
 
 _LOCATION = "location"
 
@@ -128,15 +122,7 @@ class RestMetastore(RestServer):
 
         Some servers list a table again for each branch, and some return format tables and others despite the filter.
         """
-        path = self.client.path("databases", database, "tables")
-        try:
-            asked = [{"tableType": kind} for kind in KINDS]
-            pages = [page for query in asked for page in self.client.pages(path, TablePage, query)]
-            return sorted({name for page in pages for name in page.items()})
-        except RestRefusedError as refused:
-            if refused.status == 404:
-                raise DatabaseNotFoundError(f"there is no database {database!r}") from refused
-            raise
+        return table_names(self.client, database, tuple({"tableType": kind} for kind in KINDS))
 
     def find(self, name: TableName) -> TableRoot | None:
         """See `Metastore.find`. Cost: one request."""
@@ -160,24 +146,10 @@ class RestMetastore(RestServer):
         kind = found.option("type") or "table"
         if kind not in KINDS:
             raise UnsupportedError(f"{str(name)!r} is a {kind}, which paimon_py does not read", feature=kind)
-        if (found.option(QUERY_AUTH) or "").strip().lower() == "true":
-            raise UnsupportedError(
-                f"{str(name)!r} has {QUERY_AUTH} = true: the server restricts the visible rows and columns, which"
-                " paimon_py does not support; use an engine that does, or a view",
-                feature=QUERY_AUTH,
-            )
-        if not found.path:
-            raise StorageError(f"the server does not report the location of {str(name)!r}", operation="find")
-        table = RestTable(self.client, name, found.id)
-        options = self.options
-        store, path = (
-            RefreshingStore.open(VendedStore(table, found.path))
-            if flag(options, DATA_TOKENS, default=False) and not found.isExternal
-            else open_store(found.path, options)
-        )
-        registration = RestRegistration(table, found.isExternal)
+        store, path = open_place(self.client, name, found)
+        registration = RestRegistration(RestTable(self.client, name, found.id), found.isExternal)
         guarded = store if found.isExternal else LockedStore(store)
-        return TableRoot(guarded, path, self.client.env, options, registration=registration)
+        return TableRoot(guarded, path, self.client.env, self.options, registration=registration)
 
     def create_table(self, name: TableName, schema: TableSchema, before: BeforeCreation) -> TableRoot | None:
         """See `Metastore.create_table`. Cost: two requests.

@@ -14,9 +14,11 @@ from paimon_py.metastores.metastore import Database, TableName
 from paimon_py.metastores.rest.client import RestClient
 from paimon_py.metastores.rest.messages import PartitionPage, TableAnswer
 from paimon_py.metastores.rest.new_tables import server_schema, was_created
+from paimon_py.metastores.rest.places import open_place, table_names
 from paimon_py.metastores.rest.transport import RestRefusedError
 from paimon_py.metastores.server import CatalogPartition
 from paimon_py.spec.schema import TableSchema
+from paimon_py.storage.store import Store
 
 COMMENT = "comment"
 
@@ -39,6 +41,15 @@ class RestServer(ABC):
     @abstractmethod
     def root(self, name: TableName, found: TableAnswer) -> TableRoot:
         """The location of a table."""
+
+    def place(self, name: TableName) -> tuple[Store, str] | None:
+        """See `ServerMetastore.place`. Cost: one request, and one for credentials."""
+        found = self.answer(name)
+        return None if found is None else open_place(self.client, name, found)
+
+    def all_tables(self, database: str) -> list[str]:
+        """See `ServerMetastore.all_tables`. Cost: a request per page."""
+        return table_names(self.client, database)
 
     def find_by_id(self, table_id: str) -> tuple[TableName, TableRoot] | None:
         """See `ServerMetastore.find_by_id`. Cost: one request."""

@@ -275,7 +275,8 @@ class StubServer:
         schema = root.schemas.latest()
         told = {
             "fields": [print_field(field) for field in schema.fields], "partitionKeys": schema.partition_keys,
-            "primaryKeys": schema.primary_keys, "options": dict(schema.options), "comment": schema.comment,
+            "primaryKeys": schema.primary_keys, "options": {**schema.options, **entry.get("options", {})},
+            "comment": schema.comment,
         }  # fmt: skip
         return {**entry, "database": database, "name": name, "schemaId": schema.id, "schema": told, "owner": "owner",
                 "createdAt": 1, "createdBy": "created", "updatedAt": 1, "updatedBy": "updated"}  # fmt: skip

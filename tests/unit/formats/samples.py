@@ -12,6 +12,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.formats.base import ReadSettings, WriteSettings
 from paimon_py.formats.registry import format_of
+from paimon_py.spec.file_rules import PACKAGED_FORMATS, packaged_problem
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import ArrayType, Field, MapType, MultisetType, RowType
 
@@ -63,6 +64,7 @@ def every_type(format_name: str) -> list[Field]:
     others = () if format_name == "avro" else ("MULTISET<INT>",)
     others += () if format_name == "orc" else ("VECTOR<FLOAT, 3>", "VECTOR<BOOLEAN, 1>", "VECTOR<BIGINT NOT NULL, 2>")
     fields = fields_of(*ATOMIC, *stamps, *zoned, f"ARRAY<TIMESTAMP({digits})>", *NESTED, *others)
+    fields = [field for field in fields if holds(format_name, field)]
     n = len(fields)
     inner = RowType((Field(n + 3, "z", parse_type("STRING")), Field(n + 4, "w", parse_type("DECIMAL(5, 1)"))))
     row = RowType((Field(n + 1, "x", parse_type(f"TIMESTAMP({digits})")), Field(n + 2, "y", ArrayType(inner))))
@@ -70,7 +72,12 @@ def every_type(format_name: str) -> list[Field]:
     deep = RowType(
         (Field(n + 6, "u", parse_type("INT")), Field(n + 7, "v", MapType(parse_type("STRING NOT NULL"), day)))
     )
-    return [*fields, Field(n, "row", row), Field(n + 5, "deep", ArrayType(deep))]
+    nested = [Field(n, "row", row), Field(n + 5, "deep", ArrayType(deep))]
+    return [*fields, *(field for field in nested if holds(format_name, field))]
+
+
+def holds(format_name: str, field: Field) -> bool:
+    return format_name not in PACKAGED_FORMATS or packaged_problem(format_name, field.type) is None
 
 
 def make_batch(fields: list[Field], format_name: str, seed: int, rows: int) -> pa.RecordBatch:

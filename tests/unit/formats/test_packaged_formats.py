@@ -1,4 +1,4 @@
-"""Files of the formats `vortex` and `lance`, which packages of their own read."""
+"""Files of the formats `vortex`, `lance` and `mosaic`, which packages of their own read and write."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
-from paimon_py import Catalog, CorruptionError, StorageError, UnsupportedError
+from paimon_py import AddColumn, Catalog, CorruptionError, Schema, SchemaError, StorageError, UnsupportedError, col
 from paimon_py.env import TemporarySpill
 from paimon_py.formats.base import ReadSettings, WriteSettings
+from paimon_py.formats.packaged.written import packaged_encoder
 from paimon_py.formats.registry import by_extension, format_of
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
@@ -171,13 +172,90 @@ def test_a_missing_package_is_named_with_its_command(name, module, monkeypatch):
     assert caught.value.feature == f"file.format={name}"
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_writing_is_refused_by_name(name, tmp_path):
-    with pytest.raises(UnsupportedError, match=name):
-        format_of(name).create(io.BytesIO(), FIELDS, WriteSettings())
+@pytest.mark.parametrize("name, module", [("vortex", "vortex.io"), ("lance", "lance.file"), ("mosaic", "mosaic")])
+def test_writing_without_the_package_names_its_command(name, module, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, module, None)
     catalog = Catalog.open(str(tmp_path))
     catalog.create_database("d")
-    for option in ("file.format", "file.format.per.level"):
-        value = name if option == "file.format" else f"0:{name}"
-        with pytest.raises(UnsupportedError, match=f"cannot write tables with {option}={name}"):
-            catalog.create_table("d.t", pa.schema([("i", pa.int64())]), options={option: value})
+    table = catalog.create_table("d.t", pa.schema([("i", pa.int64())]), options={"file.format": name})
+    with pytest.raises(UnsupportedError, match=rf"pip install 'paimon-py\[{name}\]'"):
+        table.write_arrow(pa.table({"i": [1]}))
+
+
+@pytest.mark.parametrize("name, column", [("vortex", "MAP<STRING, INT>"), ("lance", "ARRAY<MULTISET<INT>>"),
+                                          ("vortex", "VARIANT"), ("mosaic", "ROW<a INT>"), ("mosaic", "VECTOR<FLOAT, 2>")])  # fmt: skip
+def test_types_that_a_format_lacks_are_refused_when_the_table_is_made(name, column, tmp_path):
+    catalog = Catalog.open(str(tmp_path))
+    catalog.create_database("d")
+    schema = Schema([("i", "INT"), ("c", column)])
+    with pytest.raises(SchemaError, match=f"column 'c': {name} files cannot hold"):
+        catalog.create_table("d.t", schema, options={"file.format": name})
+    with pytest.raises(UnsupportedError, match=f"file.format={name} and metadata.iceberg.storage"):
+        options = {"file.format": name, "metadata.iceberg.storage": "table-location"}
+        catalog.create_table("d.t", Schema([("i", "INT")]), options=options)
+
+
+EVOLVES = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "deletion-vectors.enabled": "true"}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_all_verbs_write_files_of_the_format(name, tmp_path):
+    pytest.importorskip({"vortex": "vortex", "lance": "lance"}[name], reason=f"needs paimon-py[{name}]")
+    catalog = Catalog.open(str(tmp_path))
+    catalog.create_database("d")
+    options = {**EVOLVES, "bucket": "-1", "file.format": name, "vector.file.format": name, "compaction.min.file-num": "2"}
+    schema = Schema([("i", "INT"), ("s", "STRING"), ("a", "ARRAY<INT>"), ("e", "VECTOR<FLOAT, 2>")])
+    table = catalog.create_table("d.t", schema, options=options)
+    for start in (0, 10):
+        table.write_arrow(pa.table({
+            "i": pa.array(range(start, start + 10), pa.int32()), "s": [f"s{n}" for n in range(start, start + 10)],
+            "a": pa.array([[n, None] for n in range(start, start + 10)], pa.list_(pa.int32())),
+            "e": pa.array([[n, 0.5] for n in range(start, start + 10)], pa.list_(pa.float32(), 2)),
+        }))  # fmt: skip
+    table.update_rows(pa.table({"_ROW_ID": [3, 12], "s": ["three", "twelve"]}))
+    table.delete(col("i") == 5)
+    table.alter(AddColumn("n", "BIGINT"))
+    table.backfill({"n": col("i")})
+    table.compact()
+    found = {row["i"]: row for row in table.to_arrow().to_pylist()}
+    assert sorted(found) == [n for n in range(20) if n != 5]
+    names = {3: "three", 12: "twelve"}
+    for n, row in found.items():
+        assert row == {"i": n, "s": names.get(n, f"s{n}"), "a": [n, None], "e": [n, 0.5], "n": n}
+    assert {row["file_path"].rpartition(".")[2] for row in table.system("files").to_arrow().to_pylist()} == {name}
+    assert [row["i"] for row in table.scan(columns=["i"], where=col("n") > 17).to_arrow().to_pylist()] == [18, 19]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("engine", ["deduplicate", "aggregation"])
+def test_keyed_tables_merge_files_of_the_format(name, engine, tmp_path):
+    pytest.importorskip({"vortex": "vortex", "lance": "lance"}[name], reason=f"needs paimon-py[{name}]")
+    catalog = Catalog.open(str(tmp_path))
+    catalog.create_database("d")
+    options = {"bucket": "2", "file.format": name, "merge-engine": engine, "changelog-producer": "lookup", "fields.v.aggregate-function": "sum"}
+    schema = Schema([("k", "STRING"), ("v", "BIGINT")])
+    table = catalog.create_table("d.t", schema, primary_key=["k"], options=options)
+    keys = pa.array([f"k{n}" for n in range(50)])
+    for factor in (1, 10):
+        table.write_arrow(pa.table({"k": keys, "v": pa.array([factor * n for n in range(50)], pa.int64())}))
+    table.compact(full=True)
+    times = 10 if engine == "deduplicate" else 11
+    assert {row["k"]: row["v"] for row in table.to_arrow().to_pylist()} == {f"k{n}": times * n for n in range(50)}
+    assert table.lookup({"k": "k7"}).to_pylist() == [{"k": "k7", "v": 7 * times}]
+
+
+def test_errors_of_a_package_for_rows_are_ours():
+    sink = io.BytesIO()
+    class Broken:
+        def write(self, batch):
+            raise RuntimeError("a panic\nBacktrace:")
+
+        def close(self): ...
+
+        def abort(self): ...
+
+    writer = packaged_encoder("vortex", FIELDS[:1], WriteSettings(), lambda path, schema: Broken())(sink)
+    with pytest.raises(SchemaError, match="rows cannot be written as vortex: a panic$"):
+        writer.write(pa.record_batch({"i": [1]}))
+    writer.abort()
+    assert not sink.getvalue()

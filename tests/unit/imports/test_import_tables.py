@@ -9,12 +9,13 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap
 from unit.imports.source import state
 from unit.public import new_catalog
 
-from paimon_py import Schema, SchemaError, UnsupportedError, UsageError
+from paimon_py import Schema, SchemaError, StorageError, UnsupportedError, UsageError
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 ROWS = pa.table({
@@ -141,6 +142,47 @@ def test_delta_into_keyed_and_existing_tables(catalog, delta):
     assert catalog.import_delta("d.t", delta, copy=True).files == 0
 
 
+def test_tables_with_other_partition_keys_get_copies_of_the_rows(catalog, delta):
+    """The values of the keys were taken in the order of the source, or a ValueError of Python was raised."""
+    columns = {"id": "BIGINT", "s": "STRING", "day": "DATE", "at": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}
+    for name, keys in (("none", []), ("other", ["s"]), ("more", ["day", "s"])):
+        catalog.create_table(f"d.{name}", Schema(columns), partition_by=keys)
+        with pytest.raises(UnsupportedError, match="partitioned by"):
+            catalog.import_delta(f"d.{name}", delta, copy=False)
+        result = catalog.import_delta(f"d.{name}", delta)
+        assert "partitioned by" in result.copied_because and rows(catalog.table(f"d.{name}")) == EXPECTED
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_an_empty_partition_key_of_delta_is_null(copy, catalog, tmp_path):
+    deltalake = pytest.importorskip("deltalake")
+    given = pa.table({"id": [1, 2, 3], "key": ["a", "", None]})
+    deltalake.write_deltalake(str(tmp_path / "delta"), given, partition_by=["key"])
+    catalog.import_delta("d.t", tmp_path / "delta", copy=copy)
+    assert [row["key"] for row in rows(catalog.table("d.t"))] == ["a", None, None]
+
+
+def test_keys_that_cannot_name_directories_are_plain_columns(catalog, tmp_path):
+    deltalake = pytest.importorskip("deltalake")
+    given = pa.table({"id": [1], "key": [b"a"]})
+    deltalake.write_deltalake(str(tmp_path / "delta"), given, partition_by=["key"])
+    assert catalog.import_delta("d.t", tmp_path / "delta").partition_keys == ()
+    assert catalog.table("d.t").count() == 1
+
+
+def test_files_that_were_vacuumed_are_missed_by_name(catalog, delta):
+    import deltalake
+
+    table = deltalake.DeltaTable(str(delta))
+    table.delete("id = 1")
+    deltalake.DeltaTable(str(delta)).vacuum(0, enforce_retention_duration=False, dry_run=False)
+    for copy, error in ((None, StorageError), (True, UsageError)):
+        with pytest.raises(error, match="parquet"):
+            catalog.import_delta("d.t", delta, version=0, copy=copy)
+        assert catalog.tables("d") == []
+    assert catalog.import_delta("d.t", delta).rows == 3
+
+
 def test_wrong_delta(catalog, tmp_path, delta, monkeypatch):
     with pytest.raises(UsageError, match="cannot be read"):
         catalog.import_delta("d.t", tmp_path)
@@ -209,6 +251,43 @@ def test_renamed_columns_of_iceberg_are_copied(catalog, iceberg):
         update.add_column("text", StringType())
     catalog.import_iceberg("d.u", source)
     assert [row["text"] for row in rows(catalog.table("d.u"))] == [None] * 4
+
+
+def _file_of(task):
+    return Path(task.file.file_path.removeprefix("file://"))
+
+
+def test_iceberg_files_that_lack_a_column_with_values_are_copied(catalog, iceberg):
+    """Files of migrated tables lack their partition keys; NULL was read for them once the table had other keys."""
+    source = iceberg("t", "s")
+    for file in map(_file_of, source.scan().plan_files()):
+        given = pq.read_table(file, partitioning=None)
+        kept = [field for field in pq.read_schema(file) if field.name != "s"]
+        pq.write_table(given.select([field.name for field in kept]).cast(pa.schema(kept)), file)
+    assert catalog.import_iceberg("d.keys", source).by_reference and rows(catalog.table("d.keys")) == EXPECTED
+    with source.update_spec() as spec:
+        spec.remove_field("s")
+    with pytest.raises(UnsupportedError, match="'s' is not in the file"):
+        catalog.import_iceberg("d.t", source, copy=False)
+    catalog.import_iceberg("d.t", source)
+    assert rows(catalog.table("d.t")) == EXPECTED
+
+
+def test_iceberg_files_that_lack_a_column_with_a_default_are_copied(catalog, iceberg):
+    source = iceberg("t")
+    path = Path(source.metadata_location.removeprefix("file://"))
+    value = json.loads(path.read_text())
+    column = {"id": 9, "name": "n", "required": False, "type": "string", "initial-default": "x", "write-default": "x"}
+    newest = {**value["schemas"][-1], "schema-id": 7}
+    newest["fields"] = [*newest["fields"], column]
+    value |= {
+        "format-version": 3, "next-row-id": 4, "schemas": [*value["schemas"], newest], "current-schema-id": 7,
+        "last-column-id": 9,
+    }  # fmt: skip
+    changed = path.with_name("changed.metadata.json")
+    changed.write_text(json.dumps(value))
+    assert not catalog.import_iceberg("d.t", changed).by_reference
+    assert [row["n"] for row in rows(catalog.table("d.t"))] == ["x"] * 4
 
 
 def test_partition_values_that_stand_encoded_in_directories_of_iceberg(catalog, tmp_path):

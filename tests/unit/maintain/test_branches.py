@@ -231,6 +231,22 @@ def test_tags_of_snapshots_that_a_branch_descends_from_stay_though_main_has_outl
         assert sorted(table.scan(tag="shared").to_arrow()["k"].to_pylist()) == [1, 2]
 
 
+def test_tags_stay_though_their_snapshots_had_expired_before_the_branch_began():
+    table = Catalog(MemoryStore(), "/w")
+    table.create_database("d")
+    table = table.create_table("d.t", rows(1).schema, primary_key=["k"], options={"bucket": "1", "write-only": "true"})
+    for key in (1, 2, 3):
+        table.write_arrow(rows(key))
+    table.create_tag("january", 1)
+    table.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
+    branch = table.create_branch("b")
+    for one, key in ((table, 4), (branch, 70)):
+        one.write_arrow(rows(key))
+        one.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
+    assert table.fast_forward("b", discard=True).tags == ()
+    assert table.scan(tag="january").to_arrow()["k"].to_pylist() == [1]
+
+
 def test_a_branch_that_forgot_where_it_parted_keeps_its_files():
     catalog = Catalog(MemoryStore(), "/w")
     catalog.create_database("d")

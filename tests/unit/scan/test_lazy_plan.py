@@ -13,8 +13,9 @@ from paimon_py import Catalog, col
 from paimon_py.env import Env
 from paimon_py.errors import StorageError, UsageError
 from paimon_py.metadata import manifests
-from paimon_py.scan import bucket_parts
+from paimon_py.scan import bucket_parts, lazy_plan
 from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.testing import named_files
 from paimon_py.testing.fault_store import FaultStore
 from paimon_py.testing.named_files import name_files
 from paimon_py.testing.store_spill import StoreSpill
@@ -103,6 +104,63 @@ def test_limits_changes_and_orders(table, monkeypatch):
         table().scan(order_by="k", limit=3).iter_splits()
 
 
+@pytest.mark.parametrize("where", [None, col("v") > 40, col("p") == 2])
+@pytest.mark.parametrize("entries", [1, 7, 30])
+def test_limits_of_large_plans(table, monkeypatch, entries, where):
+    whole = rows(table().scan(where=where), table().scan(where=where).splits())
+    large(monkeypatch, entries)
+    monkeypatch.setattr(lazy_plan, "PART_ENTRIES", entries)
+    for limit in (1, 5, 20, 1000):
+        scan = table().scan(where=where, limit=limit)
+        some = scan.to_arrow().to_pylist()
+        assert len(some) == min(limit, len(whole)) == scan.count()
+        assert all(row in whole for row in some)
+
+
+class CountingStore:
+    """Counts the manifests that are read."""
+
+    def __init__(self, store):
+        self._store = store
+        self.manifests = []
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def get(self, path):
+        if "/manifest/manifest-" in path and "manifest-list" not in path:
+            self.manifests.append(path)
+        return self._store.get(path)
+
+
+@pytest.mark.parametrize("deleted", [0, 30])
+def test_a_limit_reads_the_manifests_that_it_needs(tmp_path, monkeypatch, deleted):
+    monkeypatch.setattr(named_files, "FILES_PER_MANIFEST", 50)
+    store = CountingStore(MemoryStore())
+    catalog = Catalog(store, "/w", env=Env(spill=StoreSpill(MemoryStore())))
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", SCHEMA, partition_by=["p"], options={"bucket": "-1"})
+    table.write_arrow(pa.table({"p": [0, 1], "k": [1, 2], "v": [4, 5]}, SCHEMA))
+    name_files(table, 400, deleted=deleted)
+    for module in (manifests, lazy_plan):
+        monkeypatch.setattr(module, "PART_ENTRIES", 100)
+
+    def taken(**asked):
+        table, store.manifests = catalog.table("d.t"), []
+        found = files(table.scan(**asked).iter_splits())
+        return len(found), len(store.manifests)
+
+    of_deletes = 1 if deleted else 0
+    assert taken(limit=10) == (10, 1 + of_deletes)
+    assert taken(limit=60) == (60, 3 + of_deletes)
+    assert taken(limit=10, where=col("k") > 0)[0] == 400
+    for limit, least in ((10, 1), (150, 3)):
+        table, store.manifests = catalog.table("d.t"), []
+        assert sum(1 for _ in itertools.islice(table.scan(where=col("k") > 0, limit=limit).iter_splits(), 1)) == 1
+        assert len(store.manifests) == 1 + of_deletes
+        assert table.scan(limit=limit).count() == limit
+
+
 @pytest.fixture
 def warehouse(tmp_path):
     catalog = Catalog.open(tmp_path)
@@ -146,7 +204,16 @@ def test_a_full_disk_is_an_error_that_names_the_way_out(warehouse, monkeypatch):
     assert failed > 5
 
 
-def test_a_temporary_file_that_was_cut_is_noticed(warehouse, monkeypatch):
+CUTS = {
+    "after a manifest": lambda data: 8 + int.from_bytes(data[:8], "big"),
+    "in a manifest": lambda data: len(data) - 1,
+    "in a length": lambda data: 3,
+    "at the start": lambda data: 0,
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_temporary_file_that_was_cut_is_noticed(warehouse, monkeypatch, cut):
     large(monkeypatch, 50)
     store = MemoryStore()
     table, spill = opened(warehouse, store)
@@ -154,8 +221,7 @@ def test_a_temporary_file_that_was_cut_is_noticed(warehouse, monkeypatch):
     next(plan)
     for path in spill.paths():
         data = store.get(path)
-        first = 8 + int.from_bytes(data[:8], "big")
-        store.put(path, data[:first])
+        store.put(path, data[: CUTS[cut](data)])
     with pytest.raises(StorageError, match="plan the scan again"):
         list(plan)
     assert spill.paths() == []

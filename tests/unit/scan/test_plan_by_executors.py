@@ -7,12 +7,14 @@ import random
 
 import pyarrow as pa
 import pytest
+from unit.scan.test_lazy_plan import CUTS
 
 from paimon_py import Catalog, col
 from paimon_py.env import Env
 from paimon_py.errors import OptionError, SnapshotExpiredError, StorageError, UnsupportedError, UsageError
 from paimon_py.executors import LocalExecutor, ProcessExecutor, TaskResult
 from paimon_py.scan import plan_shares, plan_tasks, prune_entries
+from paimon_py.scan.part_files import PartFiles
 from paimon_py.scan.plan_shares import PlanShares
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.named_files import name_files
@@ -234,6 +236,40 @@ def test_a_plan_that_ends_early_leaves_no_file(named, monkeypatch):
     assert len(list(itertools.islice(plan, 2))) == 2 and spill.paths()
     plan.close()
     assert spill.paths() == [] and odd.ran.count("share") == 16
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_temporary_files_that_were_cut_are_noticed(named, monkeypatch, cut):
+    """They were written before the first task that plans a share."""
+    divided(monkeypatch, 4, entries=10_000)
+    table, spill = opened(named)
+    distribute = PartFiles.distribute
+
+    def cut_one(self, parts):
+        files = distribute(self, parts)
+        data = spill.store.get(files[-1].file.path)
+        spill.store.put(files[-1].file.path, data[: CUTS[cut](data)])
+        return files
+
+    monkeypatch.setattr(PartFiles, "distribute", cut_one)
+    with pytest.raises(StorageError, match="plan the scan again"):
+        list(table.scan(options=ALWAYS).iter_splits(executor=LocalExecutor()))
+    assert spill.paths() == []
+
+
+def test_a_limit_for_which_few_manifests_are_enough_is_planned_here(named):
+    """Six manifests of 5,000 files, each of one row; the last one has the DELETEs."""
+
+    def by_tasks(**asked):
+        odd = Odd()
+        table, _ = opened(named)
+        scan = table.scan(options={"scan.plan.executor-manifests": "3"}, **asked)
+        assert len(files(scan.iter_splits(executor=odd))) >= min(asked.get("limit", 25_000), 25_000)
+        return bool(odd.ran)
+
+    assert by_tasks() and by_tasks(limit=25_000) and by_tasks(limit=30_000)
+    assert by_tasks(limit=12, where=col("k") > 0)
+    assert not by_tasks(limit=12)
 
 
 def test_conditions_prune_before_entries_are_sent(named, monkeypatch):

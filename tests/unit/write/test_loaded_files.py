@@ -273,3 +273,67 @@ def test_nested_values_that_do_not_fit_are_refused_with_their_line(nested, tmp_p
     (tmp_path / "a.json").write_text(f'{{"k": 1}}\n{{"k": 2, "{name}": {value}}}\n')
     with pytest.raises(UsageError, match=told):
         nested.load_files(tmp_path / "a.json")
+
+
+DAY, TIME = datetime.date(2024, 2, 29), datetime.time(10, 11, 12, 500_000)
+TIMES = {
+    "a": ("ARRAY<DATE>", ["2024-02-29", None], [DAY, None]),
+    "r": ("ROW<d DATE, t TIME(3), l ARRAY<ROW<t TIME(3)>>>", {"d": "2024-02-29", "t": "10:11:12.5", "l": [{"t": "10:11:12.5"}]},
+          {"d": DAY, "t": TIME, "l": [{"t": TIME}]}),
+    "t": ("TIME(3)", "10:11:12.5", TIME), "d": ("DATE", "2024-02-29", DAY), "n": ("ARRAY<DATE>", [19_782], [DAY]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("with_map", [False, True])
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_dates_and_times_stand_as_texts_in_nested_values(catalog, tmp_path, form, first, with_map):
+    """Only tables with a MAP read dates as texts in JSON; times in nested values were read nowhere."""
+    wanted = {"m": ("MAP<TIME(3), TIME(3)>", {"10:11:12.5": "10:11:12.5"}, [(TIME, TIME)])} if with_map else {}
+    wanted |= {name: each for name, each in TIMES.items() if form == "json" or name != "n"}
+    if not first:
+        wanted.pop("n", None)  # later numbers are not known to be numbers
+    table = catalog.create_table("d.t", Schema([("k", "INT"), *((name, each[0]) for name, each in wanted.items())]))
+    rows = [{"k": 1, **{name: each[1] for name, each in wanted.items()}}, {"k": 2, **dict.fromkeys(wanted)}]
+    rows = rows if first else rows[::-1]
+    if form == "json":
+        (tmp_path / "a.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        with (tmp_path / "a.csv").open("w", newline="") as file:
+            texts = ([value if isinstance(value, (int, str)) else value and json.dumps(value) for value in row.values()] for row in rows)
+            csv.writer(file).writerows([["k", *wanted], *texts])
+    table.load_files(tmp_path / f"a.{form}")
+    assert sorted(reopened(table).to_arrow().to_pylist(), key=lambda row: row["k"]) == [
+        {"k": 1, **{name: each[2] for name, each in wanted.items()}}, {"k": 2, **dict.fromkeys(wanted)},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+@pytest.mark.parametrize(("kind", "good", "bad"), [
+    ("VARIANT", '{"a": 1}', "not JSON"), ("VARIANT", "1", '{"a": 1, "a": 2}'), ("VARCHAR(2)", "ab", "abc"), ("CHAR(2)", "ab", "abc"),
+    ("BINARY(2)", "ab", "abc"), ("ARRAY<INT NOT NULL>", "[1]", "[null]"), ("ROW<a VARCHAR(1)>", '{"a": "x"}', '{"a": "xy"}'),
+    ("MAP<STRING, INT>", '{"a": 1}', '{"a": 1, "a": 2}'), ("MAP<DOUBLE, INT>", '{"1": 1}', '{"1": 1, "1.0": 2}'),
+    ("MAP<STRING, INT>", "{}", '[{"key": "a", "value": 1}, {"key": "a", "value": 2}]'), ("ROW<t TIME(3)>", '{"t": "10:11"}', '{"t": "25:00:00"}'),
+])  # fmt: skip
+def test_rows_that_the_writer_refuses_are_bad_rows_like_others(catalog, tmp_path, kind, good, bad, encoding):
+    table = catalog.create_table("d.t", Schema([("k", "INT"), ("s", "STRING"), ("v", kind)]))
+    with (tmp_path / "a.csv").open("w", newline="", encoding=encoding) as file:
+        csv.writer(file).writerows([["k", "s", "v"], [1, "a", good], [2, "b", bad], [3, "c", ""], [4, "ä", good]])
+    found = []
+    kept = 3 if encoding == "utf-8" else 2
+    assert table.load_files(tmp_path / "a.csv", on_bad_row=found.append).row_count == kept
+    assert (found[0].line, found[0].column, found[0].value) == (3, "v", bad)
+    with pytest.raises((UsageError, SchemaError)):
+        table.load_files(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_keys_that_a_map_of_a_json_file_has_twice_are_refused(catalog, tmp_path, blank):
+    """The last one was taken."""
+    table = catalog.create_table("d.t", Schema([("k", "INT"), ("m", "MAP<STRING, INT>")]))
+    (tmp_path / "a.json").write_text('{"k":1,"m":{"b":1,"a":2}}\n{"k":2,"m":{"b":1,"b":2}}\n'.replace(":", f":{blank}"))
+    with pytest.raises(UsageError, match="the key 'b' appears twice in an object"):
+        table.load_files(tmp_path / "a.json")
+    (tmp_path / "a.json").write_text('{"k": 1, "k": 2, "m": {"b": 1}}\n')
+    with pytest.raises(UsageError, match="the key 'k' appears twice in an object"):
+        table.load_files(tmp_path / "a.json")

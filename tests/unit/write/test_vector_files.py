@@ -145,7 +145,7 @@ def test_a_write_that_fails_leaves_no_file(catalog, monkeypatch):
 def test_types_that_readers_cannot_read_are_refused(catalog):
     with pytest.raises(UnsupportedError, match="no other column"):
         made(catalog, {"e": "VECTOR<FLOAT, 2>"})
-    for kind in ("lance", "row", "vortex"):
+    for kind in ("row", "json"):
         with pytest.raises(UnsupportedError, match=kind):
             catalog.create_table("d.b", Schema(COLUMNS), options={**OPTIONS, "vector.file.format": kind})
 
