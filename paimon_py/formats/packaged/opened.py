@@ -147,7 +147,10 @@ def load_package(module: str, name: str, path: str = "") -> Any:
     Raises: UnsupportedError if it is not installed; the message contains the command that installs it.
     """
     try:
-        return importlib.import_module(module)
+        found = importlib.import_module(module)
+        if getattr(found, "__file__", None) is None:  # any directory of that name is a module without a file
+            raise ImportError(f"{module} is a directory, not a package")
+        return found
     except ImportError as error:
         raise UnsupportedError(
             f"{path and f'{path}: '}the format {name} needs a package that is not installed:"

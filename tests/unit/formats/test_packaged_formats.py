@@ -15,6 +15,7 @@ from pyroaring import BitMap
 from paimon_py import AddColumn, Catalog, CorruptionError, Schema, SchemaError, StorageError, UnsupportedError, col
 from paimon_py.env import TemporarySpill
 from paimon_py.formats.base import ReadSettings, WriteSettings
+from paimon_py.formats.packaged.opened import load_package
 from paimon_py.formats.packaged.written import packaged_encoder
 from paimon_py.formats.registry import by_extension, format_of
 from paimon_py.spec.type_text import parse_type
@@ -259,3 +260,10 @@ def test_errors_of_a_package_for_rows_are_ours():
         writer.write(pa.record_batch({"i": [1]}))
     writer.abort()
     assert not sink.getvalue()
+
+
+def test_a_directory_with_the_name_of_a_package_is_not_the_package(tmp_path, monkeypatch):
+    (tmp_path / "package_of_a_format").mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(UnsupportedError, match=r"needs a package that is not installed: pip install 'paimon-py\[mosaic\]'"):
+        load_package("package_of_a_format", "mosaic")
