@@ -54,8 +54,7 @@ def purge_files(table: OpenTable, truncate: Callable[[], CommitResult]) -> Remov
     latest = SnapshotId.of(root.snapshots.latest())
     if emptied is not None and (latest < emptied or (latest == emptied and not latest.is_same(emptied))):
         raise CommitConflictError(
-            f"{root.path} was rolled back to snapshot {latest} in the meantime, and is not empty: call purge_files()"
-            " again",
+            f"{root.path} was rolled back to snapshot {latest} in the meantime, and is not empty; call again",
             table=root.path,
         )
     root.store.delete_tree(changelog_directory(root.path))

@@ -17,7 +17,7 @@ from paimon_py.errors import (
     UsageError,
 )
 from paimon_py.expr.column import col
-from paimon_py.metadata import open_table as bucket_files
+from paimon_py.files import reader as file_reader
 from paimon_py.scan import parcel
 from paimon_py.scan.scan import Scan
 from paimon_py.scan.split import Split
@@ -215,7 +215,7 @@ def test_system_columns_and_unwanted_columns_are_not_decoded(monkeypatch, togeth
     made.write_arrow(batch([("x", k, k) for k in range(6)]))
     made.write_arrow(batch([("x", k, -k) for k in range(3)]))
     seen = []
-    real = bucket_files.FileReader
+    real = file_reader.FileReader
 
     def spy(store, path, file, schema, fields, **more):
         seen.append([field.name for field in fields])
@@ -229,7 +229,7 @@ def test_system_columns_and_unwanted_columns_are_not_decoded(monkeypatch, togeth
         monkeypatch.setattr(parcel.SmallFiles, "expect", expect)
     else:
         monkeypatch.setattr(parcel, "is_small", lambda _file: False)
-        monkeypatch.setattr(bucket_files, "FileReader", spy)
+        monkeypatch.setattr(file_reader, "FileReader", spy)
     assert made.scan(columns=["v"]).to_arrow().num_rows == 6
     assert seen == [["k", "v"], ["k", "v"]]
     seen.clear()
