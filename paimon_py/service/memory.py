@@ -33,16 +33,22 @@ def restart_frugally(environment: Mapping[str, str], begin: Exec = os.execve, sy
     variable, it is not changed. On Windows a restarted process gets another id, so the allocator is not changed.
     """
     if _ALLOCATOR not in environment and system == "posix":
-        begin(sys.executable, sys.orig_argv, {**environment, _ALLOCATOR: frugal_backend()})
+        begin(sys.executable, sys.orig_argv, {**environment, **frugal_allocator()})
 
 
-def frugal_backend() -> str:
-    """The most frugal allocator in this build of Arrow."""
+def frugal_allocator(platform: str = sys.platform) -> dict[str, str]:
+    """The environment of the most frugal allocator.
+
+    On Linux that is the C library's, told to take blocks from 64 KiB on from the system and return them when they are
+    freed. Elsewhere it is jemalloc, if this build of Arrow has it.
+    """
+    if platform == "linux":
+        return {_ALLOCATOR: "system", "MALLOC_MMAP_THRESHOLD_": str(64 << 10)}
     try:
         pa.jemalloc_memory_pool()
     except NotImplementedError:
-        return "system"
-    return "jemalloc"
+        return {_ALLOCATOR: "system"}
+    return {_ALLOCATOR: "jemalloc"}
 
 
 def release_free_memory() -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_py import Catalog, Schema
-from paimon_py.service.memory import RUNNER_BYTES, frugal_backend, release_free_memory, restart_frugally, runner_bytes
+from paimon_py.service.memory import RUNNER_BYTES, frugal_allocator, release_free_memory, restart_frugally, runner_bytes
 
 
 def test_the_runner_takes_what_its_container_has_or_a_little():
@@ -27,9 +27,14 @@ def test_the_process_begins_again_once_with_a_frugal_allocator(environment, syst
     assert len(calls) == begins
     if begins:
         given = dict(calls[0][2])
-        assert given == {**environment, "ARROW_DEFAULT_MEMORY_POOL": frugal_backend()}
+        assert given == {**environment, **frugal_allocator()}
         restart_frugally(given, lambda *call: calls.append(call), system)
         assert len(calls) == 1
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_arrow_has_the_frugal_allocator(platform):
+    assert frugal_allocator(platform)["ARROW_DEFAULT_MEMORY_POOL"] in pa.supported_memory_backends()
 
 
 def test_free_memory_can_be_given_back_at_any_time():
