@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from paimon_py.errors import CorruptionError, UsageError
@@ -59,6 +60,21 @@ def run_tasks(executor: Executor | None, job: Job[T, R], tasks: Sequence[T]) -> 
         run.discard()
         raise error
     return run.results()
+
+
+def run_in_batches(
+    executor: Executor | None, job: Job[T, R], tasks: Iterable[T], at_once: int | None
+) -> Iterator[R]:
+    """The results of tasks, in their order. A batch of tasks is made and run when the results before it are consumed.
+
+    Args:
+        at_once: the number of tasks in a batch, whose results are in memory; None: all.
+
+    Raises: as `run_tasks`
+    """
+    left = iter(tasks)
+    while batch := list(islice(left, at_once)):
+        yield from run_tasks(executor, job, batch)
 
 
 def require_executor(executor: object) -> None:

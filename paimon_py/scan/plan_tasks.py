@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import msgspec
 import zstandard
 
-from paimon_py.executors.executor import Executor, require_executor, run_tasks
+from paimon_py.executors.executor import Executor, require_executor, run_in_batches
 from paimon_py.executors.job import Job, TaskKind
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.scan.part_files import NumberedEntries, PartFile, PartFiles
@@ -147,10 +147,9 @@ def _by_tasks(plan: DividedPlan, executor: Executor) -> Iterator[Split]:
     parts = PartFiles(table.root.env.spill)
     try:
         files = parts.distribute(_read_by_tasks(plan, Job(READ, table, plan[:2]), executor))
-        job, source = Job(PLAN, table, plan.scan), iter(files)
-        while some := list(islice(source, _TASKS_AT_ONCE)):
-            for share in run_tasks(executor, job, list(map(_share_task, some))):
-                yield from map(Split.from_bytes, unpack_splits(share.blocks))
+        job = Job(PLAN, table, plan.scan)
+        for share in run_in_batches(executor, job, map(_share_task, files), _TASKS_AT_ONCE):
+            yield from map(Split.from_bytes, unpack_splits(share.blocks))
     finally:
         parts.delete()
 
@@ -158,10 +157,8 @@ def _by_tasks(plan: DividedPlan, executor: Executor) -> Iterator[Split]:
 def _read_by_tasks(
     plan: DividedPlan, job: Job[ManifestsTask, ManifestEntries], executor: Executor
 ) -> Iterator[NumberedEntries]:
-    source = iter(plan.tasks)
-    while some := list(islice(source, _TASKS_AT_ONCE)):
-        for found in run_tasks(executor, job, some):
-            yield from found.parts
+    for found in run_in_batches(executor, job, plan.tasks, _TASKS_AT_ONCE):
+        yield from found.parts
 
 
 def _share_task(file: PartFile) -> ShareTask:

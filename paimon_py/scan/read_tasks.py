@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from paimon_py.executors.executor import Executor, run_tasks
+from paimon_py.executors.executor import Executor, run_in_batches
 from paimon_py.executors.job import Job, NumberedTask, TaskKind, TaskResult
 from paimon_py.scan.parallel_read import too_many_rows
 from paimon_py.scan.split import Split
@@ -61,10 +61,9 @@ def read_by_tasks(rows: SplitRows[Any], executor: Executor, *, keeps: bool) -> I
     job = Job(READ_SPLITS, None, rows)
     packed = pack(rows._parcels(rows.iter_splits()), _size_of, _TASK_BYTES)
     tasks = (SplitsTask(splits=tuple(bytes(split) for parcel in each for split in parcel)) for each in packed)
-    while some := list(tasks if keeps else islice(tasks, _TASKS_AT_ONCE)):
-        for found in run_tasks(executor, job, some):
-            for data in found.batches:
-                yield pa.ipc.read_record_batch(pa.py_buffer(data), rows.schema)
+    for found in run_in_batches(executor, job, tasks, None if keeps else _TASKS_AT_ONCE):
+        for data in found.batches:
+            yield pa.ipc.read_record_batch(pa.py_buffer(data), rows.schema)
 
 
 class _KeepingExecutor:
