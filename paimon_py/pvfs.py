@@ -152,20 +152,22 @@ class PaimonFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def _place(self, parts: list[str]) -> tuple[Store, str]:
         """The store and the path of a file or directory in a table. Raises: FileNotFoundError"""
         name = TableName(parts[1], parts[2])
-        metastore, found = self._catalog_of(parts[0])._metastore, self._places.get((parts[0], name))
-        if found is not None:
-            pass
-        elif isinstance(metastore, ServerMetastore):
-            found = metastore.place(name)
-            if found is not None:
-                self._places[parts[0], name] = found
-        else:
-            root = metastore.find(name)
-            found = None if root is None or not root.schemas.ids() else (root.store, root.path)
+        found = self._places.get((parts[0], name)) or self._find_place(parts[0], name)
         if found is None:
             raise _missing("/".join(parts[:_PARTS_OF_TABLE]))
         store, place = found
         return store, join(place, *parts[_PARTS_OF_TABLE:])
+
+    def _find_place(self, warehouse: str, name: TableName) -> tuple[Store, str] | None:
+        """The store and the directory of a table; None if it does not exist. Answers of servers are kept."""
+        metastore = self._catalog_of(warehouse)._metastore
+        if not isinstance(metastore, ServerMetastore):
+            root = metastore.find(name)
+            return None if root is None or not root.schemas.ids() else (root.store, root.path)
+        found = metastore.place(name)
+        if found is not None:
+            self._places[warehouse, name] = found
+        return found
 
 
 def _directory(name: str) -> dict[str, Any]:

@@ -81,8 +81,11 @@ def map_values(
     test: ValueTest, of_column: Callable[[Ref], ValueTree], of_condition: Callable[[Predicate], Predicate]
 ) -> ValueTest:
     """The test on other values: with a value for each column, and other conditions in CASE."""
-    values = tuple((name, map_value(value, of_column, of_condition)) for name, value in test.values)
-    return msgspec.structs.replace(test, values=values)
+    return _with_values(test, lambda value: map_value(value, of_column, of_condition))
+
+
+def _with_values(test: ValueTest, change: Callable[[ValueTree], ValueTree]) -> ValueTest:
+    return msgspec.structs.replace(test, values=tuple((name, change(value)) for name, value in test.values))
 
 
 def map_value(
@@ -118,11 +121,7 @@ def predicate_with_time(predicate: Predicate, now: Now) -> Predicate:
         return type(predicate)(tuple(predicate_with_time(part, now) for part in predicate.parts))
     if isinstance(predicate, Not):
         return Not(predicate_with_time(predicate.part, now))
-    if not isinstance(predicate, ValueTest):
-        return predicate
-    return msgspec.structs.replace(
-        predicate, values=tuple((name, tree_at(value, now)) for name, value in predicate.values)
-    )
+    return _with_values(predicate, lambda value: tree_at(value, now)) if isinstance(predicate, ValueTest) else predicate
 
 
 def tree_at(value: ValueTree, now: Now) -> ValueTree:
