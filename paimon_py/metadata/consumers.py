@@ -102,7 +102,9 @@ class Consumers:
         path = consumer_path(self._path, name)
         if self._store.stat(path) is None:
             raise ConsumerNotFoundError(
-                f"no consumer {name!r} in {self._path}: table.stream(consumer_id={name!r}) creates one", path=path
+                f"no consumer {name!r} in {self._path}: a stream with consumer_id={name!r} creates it when its first "
+                "step is acknowledged",
+                path=path,
             )
 
     def put(self, consumer: Consumer, *read: Base) -> None:
