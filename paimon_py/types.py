@@ -6,6 +6,7 @@ Classes that programs create are in `paimon_py`; this module contains the types 
 from __future__ import annotations
 
 from paimon_py.arguments import NameList
+from paimon_py.catalog.view import View
 from paimon_py.clones.result import CloneResult
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import BucketChanges, Edit, KeyBase
@@ -217,6 +218,7 @@ __all__ = [
     "VariantColumn",
     "VariantPart",
     "VectorType",
+    "View",
     "WaitingOrder",
     "Writer",
 ]

@@ -171,11 +171,11 @@ class Catalog(
         return self._metastore.databases()
 
     def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
-        """Drop a database, with its tables if `cascade`.
+        """Drop a database, with its tables and views if `cascade`.
 
         Raises:
             DatabaseNotFoundError: the database does not exist, unless `missing_ok`.
-            UsageError: it contains tables and `cascade` is not given.
+            UsageError: it contains tables or views and `cascade` is not given.
         """
         self._check_database(name)
         check_flag("cascade", cascade)
@@ -184,14 +184,14 @@ class Catalog(
             if missing_ok:
                 return
             raise self._no_database(name)
-        tables = self._metastore.tables(name)
-        if tables and not cascade:
-            raise UsageError(
-                f"database {name!r} has tables ({', '.join(tables[:5])}{', …' if len(tables) > 5 else ''}); "
-                "cascade=True drops them too"
-            )
+        tables, views = self._metastore.tables(name), self._all_views(name)
+        for what, names in (("tables", tables), ("views", views)):
+            if names and not cascade:
+                shown = ", ".join([*names[:5], *["…"] * (len(names) > 5)])
+                raise UsageError(f"database {name!r} has {what} ({shown}); cascade=True drops them too")
         for table in tables:
             self._metastore.drop_table(TableName(name, table))
+        self._drop_views(name, views)
         self._metastore.drop_database(name)
 
     # -- tables -----------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ class CatalogSql(CatalogVerbs):
 
         Tables are `db.t`, `db."t$files"` (system tables), `db."t$branch_b"` (branches) or `sys.tables`. A state of a
         table is `db.t FOR VERSION AS OF 3` (a snapshot or, in quotes, a tag) or `FOR TIMESTAMP AS OF '2024-01-31'`,
-        before its alias. A view of a REST server is run by its query for the dialect `duckdb`, else by its plain query.
+        before its alias. A view is run by its query for the dialect `duckdb`, else by its plain query.
         Columns, conditions and limits are pushed into the scans; rows stream through DuckDB. All tables are read in
         their state at the time of this call.
 

@@ -8,10 +8,11 @@ import pyarrow as pa
 
 from paimon_py.arguments import as_mapping, check_flag, with_location
 from paimon_py.catalog.verbs import CatalogVerbs
+from paimon_py.catalog.view import View
 from paimon_py.codec.arrow_types import from_arrow_schema
 from paimon_py.errors import AlreadyExistsError, NotFoundError, UnsupportedError, UsageError
 from paimon_py.metastores.metastore import TableName
-from paimon_py.metastores.views_and_functions import SupportsViews, ViewStore
+from paimon_py.metastores.views_and_functions import FunctionStore, SupportsViews, ViewStore
 from paimon_py.spec.layout import check_text
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.types import Field
@@ -29,7 +30,8 @@ from paimon_py.spec.views_and_functions import (
 class CatalogViewsAndFunctions(CatalogVerbs):
     """Methods of `Catalog` for the views and functions of a metastore that stores them.
 
-    paimon_py runs neither; engines do. All methods raise UnsupportedError for a catalog that stores none.
+    Hive, JDBC and REST catalogs store views, REST catalogs also functions; for others the methods raise
+    UnsupportedError. `Catalog.sql` and `View.to_duckdb` run views; only engines run functions.
     """
 
     __slots__ = ()
@@ -45,7 +47,7 @@ class CatalogViewsAndFunctions(CatalogVerbs):
         self._require_database(database)
         return keeper.views(database)
 
-    def view(self, name: str) -> CatalogView:
+    def view(self, name: str) -> View:
         """Get a view.
 
         Raises: NotFoundError
@@ -53,7 +55,7 @@ class CatalogViewsAndFunctions(CatalogVerbs):
         found = self._view_store("view").view(self._split(name, "view"))
         if found is None:
             raise _missing("view", name)
-        return found
+        return View.of(found, self)
 
     def create_view(
         self,
@@ -76,6 +78,7 @@ class CatalogViewsAndFunctions(CatalogVerbs):
         Raises:
             AlreadyExistsError, DatabaseNotFoundError: a view of this name exists, or the database does not.
             UsageError: the view is invalid.
+            UnsupportedError: `dialects` are given, and a Hive catalog stores one query per view.
         """
         keeper, full = self._view_store("create_view"), self._split(name, "create_view")
         check_flag("exist_ok", exist_ok)
@@ -101,6 +104,7 @@ class CatalogViewsAndFunctions(CatalogVerbs):
         Raises:
             NotFoundError: the view does not exist.
             UsageError: a change does not fit.
+            UnsupportedError: a Hive catalog cannot change views, nor can Java's.
         """
         _require_some(changes)
         changed = self._view_store("alter_view").alter_view(self._split(name, "alter_view"), changes)
@@ -136,7 +140,7 @@ class CatalogViewsAndFunctions(CatalogVerbs):
 
         Raises: DatabaseNotFoundError
         """
-        keeper = self._view_store("functions")
+        keeper = self._function_store("functions")
         self._require_database(database)
         return keeper.functions(database)
 
@@ -145,7 +149,7 @@ class CatalogViewsAndFunctions(CatalogVerbs):
 
         Raises: NotFoundError
         """
-        found = self._view_store("function").function(self._function_name(name, "function"))
+        found = self._function_store("function").function(self._function_name(name, "function"))
         if found is None:
             raise _missing("function", name)
         return found
@@ -172,7 +176,7 @@ class CatalogViewsAndFunctions(CatalogVerbs):
             AlreadyExistsError, DatabaseNotFoundError: a function of this name exists, or the database does not.
             UsageError: the function is invalid.
         """
-        keeper, full = self._view_store("create_function"), self._function_name(name, "create_function")
+        keeper, full = self._function_store("create_function"), self._function_name(name, "create_function")
         check_flag("deterministic", deterministic)
         check_flag("exist_ok", exist_ok)
         function = CatalogFunction(
@@ -201,7 +205,7 @@ class CatalogViewsAndFunctions(CatalogVerbs):
         """
         _require_some(changes)
         full = self._function_name(name, "alter_function")
-        changed = self._view_store("alter_function").alter_function(full, changes)
+        changed = self._function_store("alter_function").alter_function(full, changes)
         if changed is None:
             raise _missing("function", name)
         return changed
@@ -211,19 +215,35 @@ class CatalogViewsAndFunctions(CatalogVerbs):
 
         Raises: NotFoundError unless `missing_ok`
         """
-        keeper, full = self._view_store("drop_function"), self._function_name(name, "drop_function")
+        keeper, full = self._function_store("drop_function"), self._function_name(name, "drop_function")
         check_flag("missing_ok", missing_ok)
         if not keeper.drop_function(full) and not missing_ok:
             raise _missing("function", name)
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
+    def _all_views(self, database: str) -> list[str]:
+        """Names of all views of a database; none if the metastore stores no views."""
+        return self._metastore.view_store.views(database) if isinstance(self._metastore, SupportsViews) else []
+
+    def _drop_views(self, database: str, names: Iterable[str]) -> None:
+        for name in names:
+            self._view_store("drop_view").drop_view(TableName(database, name))
+
     def _view_store(self, verb: str) -> ViewStore:
         if not isinstance(self._metastore, SupportsViews):
             raise UnsupportedError(
-                f"{verb}: this catalog stores no views or functions; use a REST catalog", feature="views and functions"
+                f"{verb}: a catalog of a file system stores no views; use a Hive, JDBC or REST catalog", feature="views"
             )
         return self._metastore.view_store
+
+    def _function_store(self, verb: str) -> FunctionStore:
+        found = self._metastore.view_store if isinstance(self._metastore, SupportsViews) else None
+        if not isinstance(found, FunctionStore):
+            raise UnsupportedError(
+                f"{verb}: this catalog stores no functions, nor does Java's; use a REST catalog", feature="functions"
+            )
+        return found
 
     def _function_name(self, name: str, verb: str) -> TableName:
         full = self._split(name, verb)

@@ -26,7 +26,7 @@ from paimon_py.iceberg.values import DELETES, IcebergEntry, IcebergManifest, des
 from paimon_py.spec.iceberg import IcebergOptions
 from paimon_py.spec.layout import join
 from paimon_py.spec.schema import TableSchema
-from paimon_py.storage.store import FileMissingError, Store
+from paimon_py.storage.store import FileMissingError, Store, name_lister
 
 HINT = "version-hint.text"
 RETIRE_MARK = "retire-pending"
@@ -58,7 +58,7 @@ class IcebergDirectory:
 
     def list_names(self) -> list[str]:
         """The names of all files. Cost: one list."""
-        return [status.name for status in self.store.list(self.path) if not status.is_directory]
+        return name_lister(self.store)(self.path)
 
     def version_path(self, number: int) -> str:
         """The path of a version."""

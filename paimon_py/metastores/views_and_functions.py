@@ -1,4 +1,4 @@
-"""The interface between a catalog and a metastore that stores views and functions.
+"""The interfaces between a catalog and a metastore that stores views, or views and functions.
 
 Source: Java `Catalog`, main of August 2026.
 """
@@ -13,7 +13,7 @@ from paimon_py.spec.views_and_functions import CatalogFunction, CatalogView, Fun
 
 
 class ViewStore(Protocol):
-    """Stores views and functions. Errors are those of `Metastore`."""
+    """Stores views. Errors are those of `Metastore`."""
 
     def views(self, database: str) -> list[str]:
         """Names of the views of an existing database, sorted."""
@@ -30,7 +30,7 @@ class ViewStore(Protocol):
     def alter_view(self, name: TableName, changes: Sequence[ViewChange]) -> CatalogView | None:
         """Change a view. Returns the changed view, None if it does not exist.
 
-        Raises: UsageError
+        Raises: UsageError; UnsupportedError if the metastore cannot change views.
         """
         ...
 
@@ -44,6 +44,11 @@ class ViewStore(Protocol):
         Raises: AlreadyExistsError
         """
         ...
+
+
+@runtime_checkable
+class FunctionStore(Protocol):
+    """Stores functions. Errors are those of `Metastore`."""
 
     def functions(self, database: str) -> list[str]:
         """Names of the functions of an existing database, sorted."""
@@ -71,9 +76,9 @@ class ViewStore(Protocol):
 
 @runtime_checkable
 class SupportsViews(Protocol):
-    """A metastore that stores views and functions."""
+    """A metastore that stores views."""
 
     @property
     def view_store(self) -> ViewStore:
-        """The store of views and functions."""
+        """The store of views, which may be a `FunctionStore`, too."""
         ...

@@ -132,14 +132,14 @@ def open_query(
     with Session(settings, spill) as session:
         sources = QuerySources(catalog, session)
         shown = sources.add(text, database)
-    opened = [(named, _with_blobs_as(_rows_of(table, named), blobs)) for named, table in sources.tables]
+    opened = [(named, _with_blobs_as(rows_of(table, named), blobs)) for named, table in sources.tables]
     return SqlQuery(
         shown, (opened, sources.views), parameters=parameters, database=database, settings=settings, spill=spill,
         place=place,
     )  # fmt: skip
 
 
-def _rows_of(table: Any, named: NamedTable) -> Rows:
+def rows_of(table: Any, named: NamedTable) -> Rows:
     """The scan of a table; of its latest state, with its latest columns, if the query specifies no state."""
     options = {} if named.limit is None else {"limit": named.limit}
     if named.state is not None:

@@ -96,6 +96,15 @@ class LocalStore:
                 _remove_quietly(temporary)
                 raise
 
+    def list_names(self, directory: str) -> list[str]:
+        """See `ListNames`. Cost: no call for each file, unlike `list`."""
+        with _translate_errors("list", directory):
+            try:
+                with os.scandir(directory) as entries:
+                    return sorted(entry.name for entry in entries if not entry.is_dir())
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
     def list(self, directory: str) -> list[FileStatus]:
         with _translate_errors("list", directory):
             try:

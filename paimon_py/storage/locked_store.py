@@ -12,9 +12,11 @@ from paimon_py.storage.store import (
     FileMissingError,
     FileStatus,
     ListFrom,
+    ListNames,
     ReadRange,
     Store,
     SupportsSharedCredentials,
+    name_lister,
     page_lister,
     range_reader,
 )
@@ -53,6 +55,10 @@ class LockedStore:
     def page_lister(self) -> ListFrom | None:
         """See `page_lister`."""
         return page_lister(self._store)
+
+    def name_lister(self) -> ListNames:
+        """See `name_lister`."""
+        return name_lister(self._store)
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         """See `PutNew.put_new`. Cost: a stat and a put if the store cannot create exclusively."""

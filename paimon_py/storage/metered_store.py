@@ -12,9 +12,11 @@ from paimon_py.storage.store import (
     FileMissingError,
     FileStatus,
     ListFrom,
+    ListNames,
     ReadRange,
     Store,
     SupportsSharedCredentials,
+    name_lister,
     page_lister,
     range_reader,
 )
@@ -58,6 +60,10 @@ class MeteredStore:
         """See `page_lister`. Reported as `list`."""
         lists = page_lister(self._store)
         return None if lists is None else partial(_page_of, self._env, lists)
+
+    def name_lister(self) -> ListNames:
+        """See `name_lister`. Reported as `list`."""
+        return partial(_names_of, self._env, name_lister(self._store))
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         def put() -> bool:
@@ -110,6 +116,10 @@ def _range_of(store: MeteredStore, get: ReadRange, path: str, start: int, stop: 
 
 def _page_of(env: Env, lists: ListFrom, directory: str, start: str) -> list[FileStatus]:
     return _measure(env, "list", lambda: lists(directory, start))
+
+
+def _names_of(env: Env, lists: ListNames, directory: str) -> list[str]:
+    return _measure(env, "list", lambda: lists(directory))
 
 
 def _measure(env: Env, operation: str, call: Callable[[], T], size: Callable[[T], int] = lambda _: 0) -> T:

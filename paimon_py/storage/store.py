@@ -38,6 +38,10 @@ The page is empty if there are no more files. Times are not given.
 """
 
 
+ListNames = Callable[[str], "list[str]"]
+"""Returns the names of the files directly in a directory, sorted; none if the directory does not exist."""
+
+
 class FileMissingError(StorageError):
     """A file does not exist. Callers turn this into the error of their own subject."""
 
@@ -265,3 +269,13 @@ def page_lister(store: object) -> ListFrom | None:
     """
     given = getattr(store, "page_lister", None)
     return getattr(store, "list_from", None) if given is None else given()
+
+
+def name_lister(store: List) -> ListNames:
+    """The function that lists the names of files at the lowest cost: local disks are not asked for sizes and times.
+
+    Stores that wrap others have a `name_lister` method.
+    """
+    given = getattr(store, "name_lister", None)
+    found: ListNames | None = getattr(store, "list_names", None) if given is None else given()
+    return found or (lambda directory: [one.name for one in store.list(directory) if not one.is_directory])

@@ -13,7 +13,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_py.errors import AlreadyExistsError, PaimonError, StorageUnknownError
-from paimon_py.storage.store import FileMissingError, FileTakenError, Store, join, new_file, page_lister, range_reader
+from paimon_py.storage.store import (
+    FileMissingError,
+    FileTakenError,
+    Store,
+    join,
+    name_lister,
+    new_file,
+    page_lister,
+    range_reader,
+)
 
 MAKING = ("put_new", "put", "open_write")
 """The verbs that create a file."""
@@ -97,6 +106,13 @@ class StoreSuite:
         assert children[0].size_bytes == 5
         assert children[0].path == join(root, "a")
         assert [child.name for child in store.list(join(root, "d"))] == ["below", "under"]
+
+    def test_names_of_files_are_listed_in_order(self, store: Store, root: str) -> None:
+        names = name_lister(store)
+        for name in ("b", "a", "d/below", "c"):
+            store.put_new(join(root, name), b"12345")
+        assert (names(root), names(join(root, "d"))) == (["a", "b", "c"], ["below"])
+        assert names(join(root, "nowhere")) == []
 
     def test_files_are_listed_from_a_path_on_where_the_store_can(self, store: Store, root: str) -> None:
         lists = page_lister(store)

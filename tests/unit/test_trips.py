@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pyarrow as pa
 import pytest
 
 from paimon_py import Catalog
 from paimon_py.env import Env
+from paimon_py.storage import local_store
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.trips import TripPool, Trips, TripStore
 
@@ -160,3 +163,36 @@ def test_iceberg_metadata_cost_six_trips_more(kind, version):
         for number in range(4):
             found[storage], _ = distant.trips_of(lambda number=number: table.write_arrow(rows(number)))
     assert found["table-location"] <= found["disabled"] + 6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_iceberg_metadata_cost_no_more_trips_after_many_snapshots(kind):
+    found = {}
+    for storage in ("disabled", "table-location"):
+        distant = Distant(kind, {"metadata.iceberg.storage": storage})
+        table = distant.catalog().table("d.t")
+        for number in range(40):
+            table.write_arrow(rows(number))
+        found[storage], _ = distant.trips_of(lambda table=table: table.write_arrow(rows(40)))
+    assert found["table-location"] <= found["disabled"] + 6
+
+
+def test_iceberg_metadata_ask_a_disk_for_no_more_files_after_many_snapshots(tmp_path, monkeypatch):
+    catalog = Catalog.open(tmp_path)
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", COLUMNS, options={"metadata.iceberg.storage": "table-location"})
+    asked, stat = [], os.stat
+
+    def counting(path, *rest, **named):
+        if "/metadata" in str(path):
+            asked.append(path)
+        return stat(path, *rest, **named)
+
+    monkeypatch.setattr(local_store.os, "stat", counting)
+    found = []
+    for number in range(30):
+        asked.clear()
+        table.write_arrow(rows(number))
+        found.append(len(asked))
+    assert found[4] == found[29]
+    assert len(list((tmp_path / "d.db/t/metadata").iterdir())) > 30

@@ -1,11 +1,12 @@
-"""Converts Paimon data types to Hive type names, as in the columns of a metastore. Pure.
+"""Converts Paimon data types to Hive type names, as in the columns of a metastore, and back. Pure.
 
 Source: Java `HiveTypeUtils`, `LocalZonedTimestampTypeUtils`, release 2.0.
 """
 
 from __future__ import annotations
 
-from paimon_py.errors import UnsupportedError
+from paimon_py.errors import CorruptionError, UnsupportedError
+from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType, VectorType
 
 _LONGEST_CHAR = 255
@@ -61,3 +62,57 @@ def _atomic(kind: Atomic) -> str:
             feature=f"{kind.root.value} in a Hive Metastore",
         )
     return name
+
+
+_OF_HIVE = {
+    **{name: name.upper() for name in ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "date")},
+    "string": "STRING", "binary": "BYTES", "timestamp": "TIMESTAMP(6)", "decimal": "DECIMAL(10, 0)",
+    "timestamp with local time zone": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
+}  # fmt: skip
+_WITH_NUMBERS = ("decimal(", "char(", "varchar(")
+
+
+def paimon_type(name: str) -> DataType:
+    """The Paimon type of a Hive type name, as Java's catalog reads it.
+
+    Raises: CorruptionError if it is not a Hive type; UnsupportedError for a type that Java's catalog does not support.
+    """
+    return parse_type(_text_of(name.strip()))
+
+
+def _text_of(name: str) -> str:
+    kind, mark, inner = name.partition("<")
+    if mark and inner.endswith(">"):
+        parts = [part.strip() for part in _split(inner[:-1])]
+        match kind.strip().lower(), len(parts):
+            case "struct", _:
+                pairs = [part.partition(":") for part in parts]
+                return f"ROW<{', '.join(f'{_quote(key)} {_text_of(value.strip())}' for key, _, value in pairs)}>"
+            case "array", 1:
+                return f"ARRAY<{_text_of(parts[0])}>"
+            case "map", 2:
+                return f"MAP<{_text_of(parts[0])}, {_text_of(parts[1])}>"
+    lower = name.lower()
+    if lower in _OF_HIVE:
+        return _OF_HIVE[lower]
+    if lower.startswith(_WITH_NUMBERS):
+        return name.upper()
+    if not name or mark:
+        raise CorruptionError(f"the metastore has a column of the type {name!r}, which is not one of Hive")
+    feature = f"Hive type {name}"
+    raise UnsupportedError(f"columns of the {feature} are not supported, nor in Java", feature=feature)
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas outside of brackets."""
+    parts, depth, start = [], 0, 0
+    for place, letter in enumerate(text):
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == "," and not depth:
+            parts.append(text[start:place])
+            start = place + 1
+    return [*parts, text[start:]]
+
+
+def _quote(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

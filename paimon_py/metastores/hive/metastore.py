@@ -45,6 +45,7 @@ from paimon_py.metastores.hive.settings import HiveSettings
 from paimon_py.metastores.hive.tables import HiveTables
 from paimon_py.metastores.hive.thrift import Struct
 from paimon_py.metastores.hive.verbs import HiveVerbs
+from paimon_py.metastores.hive.views import HiveViewStore
 from paimon_py.metastores.metastore import BeforeCreation, Database, TableName
 from paimon_py.metastores.warehouse import open_warehouse
 from paimon_py.spec.layout import schema_directory, schema_path
@@ -111,8 +112,7 @@ class HiveMetastore:
             self._tables.verbs.drop_database(name)
         except RefusedError as error:
             raise UsageError(
-                f"the metastore did not drop database {name!r}: {error.message}. Tables that are not Paimon's, views"
-                " and"
+                f"the metastore did not drop database {name!r}: {error.message}. Tables that are not Paimon's and"
                 " functions must be dropped with Hive"
             ) from error
         if database is not None and database.location:
@@ -217,7 +217,7 @@ class HiveMetastore:
         """See `Metastore.drop_table`. The record is deleted first; data of an external table are kept."""
         record = self._tables.verbs.table(name)
         if record is None:
-            return self._clear_remains(name)
+            return _clear_remains(self._tables, name)
         if not is_paimon(record):
             raise UsageError(f"{str(name)!r} is a table or view of Hive, not of Paimon; drop it with Hive")
         root = self._tables.root(name, location_of(record) or self._tables.location(name))
@@ -225,16 +225,6 @@ class HiveMetastore:
             return False
         if not is_external(record) and root.schemas.ids():  # only delete a directory that is a table
             delete_table(root, self.warehouse)
-        return True
-
-    def _clear_remains(self, name: TableName) -> bool:
-        """Delete the remains of an interrupted drop: a directory without schemas in place of the table."""
-        if self._tables.verbs.database(name.database) is None:
-            return False
-        root = self._tables.root(name, self._tables.location(name), ())
-        if root.store.stat(root.path) is None or root.schemas.ids():
-            return False
-        root.store.delete_tree(root.path)
         return True
 
     def rename_table(self, name: TableName, to: TableName) -> None:
@@ -255,12 +245,29 @@ class HiveMetastore:
             for name in tables_below_database(self._tables, one) if table is None else [table]:
                 repair(self._tables, TableName(one, name))
 
+    @property
+    def view_store(self) -> HiveViewStore:
+        """See `SupportsViews.view_store`."""
+        return HiveViewStore(self._tables)
+
     def __reduce__(self) -> tuple[object, ...]:
         return _reopen, (self._tables.verbs.client, self._tables.places, self._tables.settings)
 
 
 def _reopen(client: Client, places: Places, settings: HiveSettings) -> HiveMetastore:
     return HiveMetastore(client, places, settings, Env())
+
+
+
+def _clear_remains(tables: HiveTables, name: TableName) -> bool:
+    """Delete the remains of an interrupted drop: a directory without schemas in place of the table."""
+    if tables.verbs.database(name.database) is None:
+        return False
+    root = tables.root(name, tables.location(name), ())
+    if root.store.stat(root.path) is None or root.schemas.ids():
+        return False
+    root.store.delete_tree(root.path)
+    return True
 
 
 def _name_of(record: Struct) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
+from typing import Any
 
 import msgspec
 
@@ -18,7 +19,7 @@ from paimon_py.metastores.hive.settings import HiveSettings
 from paimon_py.metastores.hive.thrift import I32, STRUCT, Struct
 from paimon_py.metastores.metastore import Database, TableName
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.types import DataType
+from paimon_py.spec.types import DataType, Field
 
 INPUT_FORMAT = "org.apache.paimon.hive.mapred.PaimonInputFormat"
 OUTPUT_FORMAT = "org.apache.paimon.hive.mapred.PaimonOutputFormat"
@@ -241,13 +242,16 @@ def _describe(record: Struct, schema: TableSchema, location: str, settings: Hive
         record[T_KEYS] = thrift.of_structs(
             [{1: thrift.of_text(schema.options[TAG_TO_PARTITION]), 2: thrift.of_text("string")}]
         )
-    sd[SD_COLUMNS] = thrift.of_structs(
-        _column(field.name, field.type, _short(field.description)) for field in schema.fields if field.name not in keys
-    )
+    sd[SD_COLUMNS] = columns_of(field for field in schema.fields if field.name not in keys)
     record[T_SD] = (STRUCT, sd)
     if schema.comment is not None:
         record[T_PARAMETERS] = thrift.of_mapping({**parameters(record), _COMMENT: schema.comment})
     return with_location(record, location, settings)
+
+
+def columns_of(fields: Iterable[Field]) -> tuple[int, Any]:
+    """The columns of a record."""
+    return thrift.of_structs(_column(field.name, field.type, _short(field.description)) for field in fields)
 
 
 def _column(name: str, kind: DataType, comment: str | None) -> Struct:

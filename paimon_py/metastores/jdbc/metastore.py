@@ -30,6 +30,7 @@ from paimon_py.metastores.jdbc import sql
 from paimon_py.metastores.jdbc.database import SqlDatabase, TakenError
 from paimon_py.metastores.jdbc.lock import KEY_LENGTH, JdbcLock
 from paimon_py.metastores.jdbc.names import SYNC, Names
+from paimon_py.metastores.jdbc.views import JdbcViewStore
 from paimon_py.metastores.metastore import BeforeCreation, Database, TableName
 from paimon_py.metastores.options import LockOptions, flag
 from paimon_py.metastores.warehouse import open_warehouse
@@ -167,7 +168,7 @@ class JdbcMetastore:
         with _hold(self._lock(name)):
             if not publish():
                 return False
-            self._register_existing(name)
+            _register_existing(self, name)
             return True
 
     def drop_table(self, name: TableName) -> bool:
@@ -188,6 +189,8 @@ class JdbcMetastore:
                 raise TableNotFoundError(f"there is no table {str(name)!r}", path=source, table=str(name))
             if self._names.has_table(to) or self._store.stat(target) is not None:
                 raise AlreadyExistsError(f"table {str(to)!r} already exists", path=target, table=str(to))
+            if self._names.has_view(to):
+                raise AlreadyExistsError(f"{str(to)!r} is a view", table=str(to))
             self._store.rename_directory(source, target)
             try:
                 self._names.rename_table(name, to)
@@ -205,9 +208,14 @@ class JdbcMetastore:
         for one in lying.databases() if database is None else [database]:
             names = lying.tables(one) if table is None else [table]
             for each in names:
-                self._register_existing(TableName(one, each))
+                _register_existing(self, TableName(one, each))
             if self.database(one) is None and lying.database(one) is not None:
                 self.create_database(Database(one))
+
+    @property
+    def view_store(self) -> JdbcViewStore:
+        """See `SupportsViews.view_store`."""
+        return JdbcViewStore(self._names, lambda name: _hold(self._lock(name)))
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
@@ -223,15 +231,6 @@ class JdbcMetastore:
         names = self._names
         return JdbcLock(names.sql_database, names.catalog_key, name, self._locks, self._key_length, self._env)
 
-    def _register_existing(self, name: TableName) -> None:
-        latest = self._root(name).schemas.latest()
-        if self.database(name.database) is None:
-            self.create_database(Database(name.database))
-        try:
-            self._names.add_table(name, latest)
-        except TakenError:
-            self._names.keep_options(name, latest)
-
     def __reduce__(self) -> tuple[object, ...]:
         return _reopen, (self._names.sql_database, self._store, self._warehouse, harmless_options(self._options))
 
@@ -240,6 +239,16 @@ def _reopen(
     sql_database: SqlDatabase, store: Store, warehouse: str, options: Mapping[str, str]
 ) -> JdbcMetastore:
     return JdbcMetastore(sql_database, store, warehouse, options, Env())
+
+
+def _register_existing(metastore: JdbcMetastore, name: TableName) -> None:
+    latest = metastore._root(name).schemas.latest()
+    if metastore.database(name.database) is None:
+        metastore.create_database(Database(name.database))
+    try:
+        metastore._names.add_table(name, latest)
+    except TakenError:
+        metastore._names.keep_options(name, latest)
 
 
 def _hold(lock: JdbcLock | None) -> AbstractContextManager[object]:

@@ -139,8 +139,10 @@ def test_bad_input_is_refused(catalog, tmp_path):
     with_view(catalog)
     with pytest.raises(UsageError, match="at least one change"):
         catalog.alter_view("d.v")
-    with pytest.raises(UnsupportedError, match="stores no views or functions"):
+    with pytest.raises(UnsupportedError, match="stores no views; use a Hive, JDBC or REST catalog"):
         Catalog.open(tmp_path / "w").views("d")
+    with pytest.raises(UnsupportedError, match="stores no functions, nor does Java's"):
+        Catalog.open(tmp_path / "w").functions("d")
 
 
 def test_the_repr_of_views_and_functions_hides_options(catalog):
