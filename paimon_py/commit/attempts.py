@@ -159,8 +159,11 @@ class Attempts:
                     raise self._conflict_error(reason)
                 case Unknown(reason, snapshot_id):
                     raise self._unknown_error(reason, snapshot_id)
-                case LostRace(reason):
-                    drafts.forget_attempt()
+                case LostRace(reason, was_visible):
+                    if was_visible:
+                        drafts.discard()  # a list of its own gives the next snapshot another mark
+                    else:
+                        drafts.forget_attempt()
                 case _:
                     _never(outcome)
             lost += 1

@@ -9,8 +9,8 @@ Source: docs/reliability.md §3 (o).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 
 from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.errors import CommitConflictError, CorruptionError, PaimonError
@@ -31,10 +31,10 @@ _ROUNDS = 20
 
 
 class NewerSnapshotsError(CommitConflictError):
-    """New snapshots appeared that must not be deleted."""
+    """New snapshots or schemas appeared that must not be deleted."""
 
-    def __init__(self, path: str, ids: Sequence[int]) -> None:
-        super().__init__(f"others committed to {path} in the meantime: {shown_ids('snapshot', ids)}", table=path)
+    def __init__(self, path: str, ids: Sequence[int], what: str = "snapshot") -> None:
+        super().__init__(f"others committed to {path} in the meantime: {shown_ids(what, ids)}", table=path)
 
 
 class HistoryCut:
@@ -54,6 +54,7 @@ class HistoryCut:
         self.gone: set[int] = set()
         self._known: frozenset[int] | None = None
         self._has_written = False
+        self._wanted = frozenset[int]()
         if self._takes_over:
             with suppress(CorruptionError):  # a damaged file is taken over like any other
                 self.over = root.cuts.find()
@@ -62,30 +63,43 @@ class HistoryCut:
         """Whether the cut that is taken over has kept a snapshot."""
         return self.over is not None and any(one.mark == snapshot.mark for one in self.over.snapshots)
 
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Begin the cut; the block checks once more that everything it needs exists, before anything changes.
+    def begin(self, check: Callable[[], None]) -> None:
+        """Begin the cut. If this raises, nothing has changed.
 
-        If the block raises, nothing has changed.
+        The cut of another call, which may still be working, is taken over only if `check` passes.
+
+        Args:
+            check: checks that everything the cut needs exists; called once more when the cut is recorded.
 
         Raises:
             CommitConflictError: another call is at work.
             TableNotFoundError: another table is at the path.
         """
+        root = self._root
         if self._takes_over:
-            self._root.schemas.latest()  # another table may have come to the path since the caller was checked
-        self._root.cuts.begin(self._cut, takes_over=self._takes_over)
+            root.schemas.latest()  # another table may have come to the path since the caller was checked
+            check()
+            self._takes_over = root.cuts.exists()  # the other call may have ended
+        root.cuts.begin(self._cut, takes_over=self._takes_over)
         try:
             if not self._takes_over:
-                self._root.schemas.latest()
-            yield
+                root.schemas.latest()
+            check()
         except PaimonError:
-            if self.over is not None:
-                self._root.cuts.begin(self.over, takes_over=True)
-            elif not self._takes_over:
-                self._root.cuts.end()
+            self._step_back()
             raise
-        self._root.store.delete(latest_hint_path(self._root.branch_path))
+        root.store.delete(latest_hint_path(root.branch_path))
+
+    def _step_back(self) -> None:
+        """Leave the table as it was before the cut was recorded.
+
+        With a LATEST hint, the call that was taken over has changed nothing yet, or has ended in the meantime.
+        """
+        cuts = self._root.cuts
+        if self._takes_over and self.over is not None:
+            cuts.begin(self.over, takes_over=True)
+        if not self._takes_over or read_hint(self._root.store, latest_hint_path(self._root.branch_path)):
+            cuts.end()
 
     def check(self) -> None:
         """Check that the cut is still that of this call, and the table that of the cut. Cost: a get.
@@ -147,8 +161,8 @@ class HistoryCut:
             NewerSnapshotsError: there is a snapshot that must not be deleted.
             CommitConflictError: another call took over; or other writers keep publishing snapshots.
         """
-        self._known = known
         wanted, deleted = {snapshot.id for snapshot in coming}, frozenset[int]()
+        self._known, self._wanted = known, kept.union(wanted)
         for _ in range(_ROUNDS):
             ids = self._root.snapshots.ids()
             missing = [one for one in coming if not Base.of(one).is_of(self._root.snapshots.find(one.id))]
@@ -196,20 +210,20 @@ class HistoryCut:
         for place, snapshot in enumerate(missing):
             self.check()
             self._put(snapshot)
-            if snapshot.id in ids:
-                self.gone.add(snapshot.id)
             if not place and held is not None:
                 self._delete(held)
 
     def _put(self, snapshot: Snapshot) -> None:
-        """Write a snapshot, replacing one that may be deleted, if any."""
-        path, data = snapshot_path(self._root.branch_path, snapshot.id), snapshot_to_json(snapshot)
-        if self._known is None or snapshot.id in self._known:
-            self._root.store.put(path, data, within=self._root.path)
-        else:
-            is_ours = self._root.store.put_new(path, data, within=self._root.path)
-            if not is_ours and not Base.of(snapshot).is_of(self._root.snapshots.find(snapshot.id)):
-                raise NewerSnapshotsError(self._root.path, [snapshot.id])
+        """Write a snapshot, replacing one that may be deleted, if any: also that of a commit that came just now."""
+        root, number = self._root, snapshot.id
+        path, data = snapshot_path(root.branch_path, number), snapshot_to_json(snapshot)
+        if not root.store.put_new(path, data, within=root.path):
+            there = root.snapshots.find(number)
+            if not Base.of(snapshot).is_of(there):
+                if self._known is not None and number not in self._known:
+                    raise NewerSnapshotsError(root.path, [number])
+                root.store.put(path, data, within=root.path)
+                self.gone.add(number)
         self._has_written = True
 
     def _check_known(self, extra: Sequence[int]) -> None:
@@ -238,13 +252,30 @@ class HistoryCut:
 
     def end(self) -> None:
         """Write the hints and mark the cut as finished."""
-        ids, home, within = self._root.snapshots.ids(), self._root.branch_path, self._root.path
+        ids, home, within = self._last_ids(), self._root.branch_path, self._root.path
         if (read_hint(self._root.store, earliest_hint_path(home)) or 1) != ids[0]:
             self._root.store.put(earliest_hint_path(home), str(ids[0]).encode(), within=within)
         self.check()
         self._root.store.put(latest_hint_path(home), str(ids[-1]).encode(), within=within)
         self._root.snapshots.ahead.seen = ids[-1]
-        self._root.cuts.end()
+        if self._root.cuts.exists():
+            self.check()
+            self._root.cuts.end()
+
+    def _last_ids(self) -> list[int]:
+        """The ids of the history. If another call was taken over, a snapshot that it has written since is deleted.
+
+        Cost: a list; after a takeover a get per commit since.
+        """
+        ids = self._root.snapshots.ids()
+        if not self._takes_over or not self._wanted.issubset(ids):
+            return ids
+        last = self._root.snapshots.get(max(self._wanted))
+        new = self._without_new(ids, last, frozenset([0]))
+        for number in reversed(new):
+            if number not in self._wanted:
+                self._delete(number)
+        return self._root.snapshots.ids()
 
     def forget_numbers(self, last: Snapshot) -> None:
         """Update the files of users whose last commit is gone to what a snapshot and its ancestors record.

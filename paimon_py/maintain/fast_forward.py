@@ -12,6 +12,7 @@ from contextlib import suppress
 
 import msgspec
 
+from paimon_py.codec.json import schema_from_json
 from paimon_py.errors import CommitConflictError, SnapshotExpiredError, UsageError
 from paimon_py.logs import COMMITS, fields, warn
 from paimon_py.maintain.cleanup.expired import FastForwarded
@@ -32,6 +33,7 @@ from paimon_py.metadata.origins import BranchOrigin, origin_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.events import RollbackEvent
 from paimon_py.spec.layout import MAIN_BRANCH, schema_path, tag_path
+from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot, Tag
 from paimon_py.storage.store import FileMissingError
 
@@ -142,7 +144,7 @@ class _Move:
             raise self._expired_error()
         history = current_run(sorted(self._found), lambda: None)
         self._coming = {number: self._found[number] for number in history}
-        self._schemas = self._schemas_of_branch()
+        self._schemas = _MovedSchemas(root, self._schemas_of_branch())
         self._branch_tags = branch.tags.list()
         self._look_at_main()
 
@@ -172,7 +174,7 @@ class _Move:
 
         Raises: CommitConflictError
         """
-        newer, schemas = self.fork_point.newer, self._newer_schemas()
+        newer, schemas = self.fork_point.newer, self._schemas.newer()
         parts = [shown_ids("snapshot", newer)] if newer else []
         parts += [f"the tags {', '.join(map(repr, self.tags))}"] if self.tags else []
         parts += [shown_ids("schema", schemas)] if schemas else []
@@ -209,32 +211,29 @@ class _Move:
         """Move main. Without `discard`, a concurrent commit to main is kept, and nothing is done."""
         root, coming = self._root, list(self._all().values())
         cutting = HistoryCut(root, FAST_FORWARD, coming, self._branch.branch)
-        with cutting.at_work():
-            self._look_again(discard=discard)
-            kept = self.fork_point.kept
-            if kept is not None and not cutting.holds(kept):
-                check_no_expiry(root, kept.id)
+        cutting.begin(lambda: self._check_again(cutting, discard=discard))
+        kept = self.fork_point.kept
         coming = [one for one in coming if kept is None or one.id > kept.id]
         stays = frozenset() if kept is None else frozenset((kept.id, *(one.id for one in ancestors(root, kept))))
-        new_schemas = [number for number in self._schemas if number not in root.schemas.ids()]
-        self._put_schemas(new_schemas, cutting)
+        new_schemas = [number for number in self._schemas.found if number not in root.schemas.ids()]
         last = coming[-1] if coming else kept
         assert last is not None
         try:
+            if coming:
+                self._schemas.put(new_schemas, cutting, discard=discard)
             if coming and not discard:
                 cutting.claim(self._there.get(max(self._there, default=0)), coming[0])
             cutting.replace(
-                stays, coming or [last], between=lambda: self._put_schemas(self._schemas, cutting),
-                known=None if discard else frozenset(self._there),
+                stays, coming or [last], known=None if discard else frozenset(self._there),
+                between=lambda: self._schemas.move(cutting, discard=discard),
             )  # fmt: skip
         except NewerSnapshotsError as error:
             raise self._overtaken(cutting, new_schemas, error) from error
         changelogs = [number for number in root.changelogs.ids() if kept is None or number > kept.id]
         root.changelogs.cut(changelogs, cutting.check)
         self._move_tags(cutting)
-        for number in self._newer_schemas():
-            cutting.check()
-            root.store.delete(schema_path(root.branch_path, number))
+        if not coming:
+            self._schemas.continue_latest(cutting, discard=discard)
         root.schemas.forget()
         cutting.forget_numbers(last)
         cutting.check()
@@ -263,6 +262,13 @@ class _Move:
             tags=tuple(self.tags),
         )
 
+    def _check_again(self, cutting: HistoryCut, *, discard: bool) -> None:
+        """Check that what this call needs is still there, and that no expiry is processing it. Raises: as `run`"""
+        self._look_again(discard=discard)
+        kept = self.fork_point.kept
+        if kept is not None and not cutting.holds(kept):
+            check_no_expiry(self._root, kept.id)
+
     def _look_again(self, *, discard: bool) -> None:
         """Check that the branch still exists, now that the cut protects its files, and that main has not changed.
 
@@ -272,7 +278,7 @@ class _Move:
         """
         if not set(self._coming) <= set(self._branch.snapshots.ids()):
             raise self._expired_error()
-        if self._schemas_of_branch() != self._schemas:
+        if self._schemas_of_branch() != self._schemas.found:
             raise CommitConflictError(
                 f"nothing was done: the schema of branch {self._branch.branch!r} changed in the meantime; call again",
                 table=self._root.path,
@@ -305,7 +311,7 @@ class _Move:
         for number in schemas:
             with suppress(FileMissingError):
                 path = schema_path(self._root.branch_path, number)
-                if self._root.store.get(path) == self._schemas[number]:
+                if self._root.store.get(path) == self._schemas.found[number]:
                     self._root.store.delete(path)
         self._root.schemas.forget()
         return self._moved_on(error)
@@ -333,7 +339,7 @@ class _Move:
             path=self._branch.branch_path,
         )
 
-    # -- tags and schemas ---------------------------------------------------------------------------------------------
+    # -- tags ---------------------------------------------------------------------------------------------------------
 
     def _leaving_tags(self, tags: list[Tag]) -> list[str]:
         """The tags of main that reference snapshots that the branch does not descend from.
@@ -370,23 +376,87 @@ class _Move:
                 if keeper is not None:
                     keeper.tag_created(root, tag.name)
 
-    def _newer_schemas(self) -> list[int]:
+
+class _MovedSchemas:
+    """The schemas of a branch on their way to main.
+
+    Attributes:
+        found: the schemas of the branch by id, as stored.
+    """
+
+    def __init__(self, root: TableRoot, found: dict[int, bytes]) -> None:
+        self._root = root
+        self.found = found
+
+    def newer(self) -> list[int]:
         """The schemas of main that the branch does not have. Cost: a list, and a get per schema."""
         found = []
         for number in self._root.schemas.ids():
-            data = self._schemas.get(number)
-            if number > max(self._schemas) or (
+            data = self.found.get(number)
+            if number > max(self.found) or (
                 data is not None and self._root.store.get(schema_path(self._root.branch_path, number)) != data
             ):
                 found.append(number)
         return found
 
-    def _put_schemas(self, chosen: Iterable[int], cutting: HistoryCut) -> None:
-        """Replace schemas of main by those of the branch if they differ."""
+    def move(self, cutting: HistoryCut, *, discard: bool) -> None:
+        """Give main the schemas of the branch, before a commit can build on the first new snapshot.
+
+        Raises: NewerSnapshotsError without `discard`: another process has altered the table.
+        """
+        root = self._root
+        self.put(self.found, cutting, discard=discard)
+        for number in root.schemas.ids() if discard else ():
+            if number > max(self.found):
+                cutting.check()
+                root.store.delete(schema_path(root.branch_path, number))
+
+    def continue_latest(self, cutting: HistoryCut, *, discard: bool) -> None:
+        """Make the latest schema of a branch without new snapshots that of main.
+
+        Schemas that are to be discarded stay: commits in progress may build on the snapshot that stays, under one
+        of them. A later schema follows, which is like that of the branch.
+        """
+        root = self._root
+        root.schemas.forget()
+        number = max(self.found)
+        wanted = schema_from_json(self.found[number], schema_path(root.branch_path, number))
+        while True:
+            latest, there, others = root.schemas.latest(), root.schemas.ids(), self.newer()
+            lacking = [number for number in self.found if number not in there]
+            if not others and not lacking:
+                return
+            cutting.check()
+            if not others:
+                path = schema_path(root.branch_path, lacking[0])
+                root.store.put_new(path, self.found[lacking[0]], within=root.path)
+                continue
+            if not discard or _definition(latest) == _definition(wanted):
+                return
+            later = msgspec.structs.replace(
+                wanted, id=latest.id + 1, highest_field_id=max(latest.highest_field_id, wanted.highest_field_id),
+                time_millis=root.env.clock.millis(),
+            )  # fmt: skip
+            root.schemas.add(later, after=latest)
+
+    def put(self, chosen: Iterable[int], cutting: HistoryCut, *, discard: bool) -> None:
+        """Replace schemas of main by those of the branch if they differ.
+
+        Raises: NewerSnapshotsError without `discard`: another process has altered the table.
+        """
         root = self._root
         there = root.schemas.ids()
         for number in chosen:
-            path, data = schema_path(root.branch_path, number), self._schemas[number]
-            if number not in there or root.store.get(path) != data:
-                cutting.check()
+            path, data = schema_path(root.branch_path, number), self.found[number]
+            if number in there and root.store.get(path) == data:
+                continue
+            cutting.check()
+            if discard:
                 root.store.put(path, data, within=root.path)
+            elif not root.store.put_new(path, data, within=root.path) and root.store.get(path) != data:
+                raise NewerSnapshotsError(root.path, [number], "schema")
+
+
+def _definition(schema: TableSchema) -> tuple[object, ...]:
+    """What a schema says about the table."""
+    return schema.fields, schema.primary_keys, schema.partition_keys, dict(schema.options), schema.comment

@@ -102,14 +102,7 @@ def _rolled_back(root: TableRoot, target: Snapshot) -> RolledBack:
     tags = [tag.name for tag in root.tags.list() if tag.snapshot.id > target.id]
     ids = [number for number in root.snapshots.ids() if number > target.id]
     cutting = HistoryCut(root, ROLLBACK, [target])
-    with cutting.at_work():
-        if not is_available(root, target, cutting):
-            raise SnapshotExpiredError(
-                f"snapshot {target.id} of {root.path} expired in the meantime{PINNING}",
-                path=root.path, snapshot_id=target.id,
-            )
-        if not cutting.holds(target):
-            check_no_expiry(root, target.id)
+    cutting.begin(lambda: _check_available(root, target, cutting))
     before = ancestors(root, target)
     cutting.replace(frozenset(one.id for one in before), [target])
     _cut_changelogs(root, target, cutting, has_ancestors=bool(before))
@@ -119,9 +112,19 @@ def _rolled_back(root: TableRoot, target: Snapshot) -> RolledBack:
     return RolledBack(snapshot_id=target.id, snapshot_ids=tuple(sorted({*ids, *cutting.gone})), tags=gone_tags)
 
 
-def is_available(root: TableRoot, target: Snapshot, cutting: HistoryCut) -> bool:
-    """Whether the files of a snapshot exist: because of itself, a tag, or an interrupted rollback."""
-    return is_kept(root, target) or cutting.holds(target)
+def _check_available(root: TableRoot, target: Snapshot, cutting: HistoryCut) -> None:
+    """Check that the files of a snapshot exist, because of itself, a tag, or an interrupted rollback, and that no
+    expiry is processing it.
+
+    Raises: SnapshotExpiredError, CommitConflictError
+    """
+    if not is_kept(root, target) and not cutting.holds(target):
+        raise SnapshotExpiredError(
+            f"snapshot {target.id} of {root.path} expired in the meantime{PINNING}",
+            path=root.path, snapshot_id=target.id,
+        )  # fmt: skip
+    if not cutting.holds(target):
+        check_no_expiry(root, target.id)
 
 
 def _cut_changelogs(root: TableRoot, target: Snapshot, cutting: HistoryCut, *, has_ancestors: bool) -> None:

@@ -39,9 +39,14 @@ class Committed(msgspec.Struct, frozen=True, tag=True):
 
 
 class LostRace(msgspec.Struct, frozen=True, tag=True):
-    """The snapshot is certainly not part of the history: plan again on the current state."""
+    """The snapshot is certainly not part of the history: plan again on the current state.
+
+    Attributes:
+        was_visible: others may have read the snapshot before it was deleted again.
+    """
 
     reason: str
+    was_visible: bool = False
 
 
 class Unknown(msgspec.Struct, frozen=True, tag=True):
@@ -162,7 +167,7 @@ class StoreCommitter:
             raise _no_table(root.branch_path) from refused
         if refused is not None:
             raise refused
-        return LostRace(f"snapshot {snapshot.id} existed and then disappeared"), _Seen()
+        return LostRace(f"snapshot {snapshot.id} existed and then disappeared", was_visible=True), _Seen()
 
     def _look_back(
         self, snapshot: Snapshot, parent: Snapshot | None
@@ -259,7 +264,7 @@ class StoreCommitter:
             return self._carried_away(snapshot)
         if not certain:
             return Unknown(f"snapshot {snapshot.id} may have been published and then expired", snapshot.id)
-        return LostRace(reason)
+        return LostRace(reason, was_visible=True)
 
 
 def keep_number(root: TableRoot, snapshot: Snapshot) -> None:

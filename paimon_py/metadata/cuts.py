@@ -126,13 +126,15 @@ class Cuts:
         Raises: CommitConflictError
         """
         found = self.find()
-        if found is None or found.owner != cut.owner:
-            raise CommitConflictError(
-                f"another call of {cut.verb} took over on {self._path}: this call stops, and the other one completes"
-                " the work",
-                path=cut_path(self._path),
-                table=self._path,
-            )
+        if found is not None and found.owner == cut.owner:
+            return
+        if found is None:
+            text = f"a rollback or fast-forward of another process on {self._path} ended in the meantime: this call"
+            text += " stops. Call it again if the latest snapshot is not the one that it should leave"
+        else:
+            text = f"{found.verb} of another process took over on {self._path}: this call stops. If the other one does"
+            text += f" not complete the work, {found.call} does"
+        raise CommitConflictError(text, path=cut_path(self._path), table=self._path)
 
     def end(self) -> None:
         """Delete the file when the cut is complete."""

@@ -5,6 +5,8 @@ A seed that fails prints itself and a short script that fails alike, as a test t
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from simulation import care, world
 from simulation.scripts import Event, Script, as_test, shrunk
@@ -117,6 +119,63 @@ FOUND = {
 def test_what_schedules_of_care_found_stays_mended(name):
     wrong, _ = care.play(FOUND[name])
     assert not wrong
+
+
+ON_B, ON_C = ((("branch", name), ("write", name)) for name in ("b", "c"))
+MEETING = {
+    "fast-forwards to two branches": ("keyed", "expired", (*ON_C, ("fast_forward", "c", True)), (*ON_B, ("fast_forward", "b", False))),
+    "fast-forwards to two branches, nothing discarded": (
+        "append, partitions", "short", (*ON_C, ("fast_forward", "c", False)), (*ON_B, ("fast_forward", "b", False)),
+    ),
+    "a fast-forward and a rollback to a tag": (
+        "keyed, eager", "expired", (*ON_C, ("fast_forward", "c", True)), (("rollback_to_tag", "early"), ("write",)),
+    ),
+    "two rollbacks": ("append", "short", (("write",), ("rollback", 1)), (("rollback_to_tag", "early"), ("write",))),
+    "a fast-forward that discards a schema, and a commit": (
+        "keyed, eager", "expired",
+        (*ON_C, ("option", "snapshot.num-retained.min", "1"), ("fast_forward", "c", True)), (("write",), ("compact",)),
+    ),
+    "a fast-forward to nothing new that discards a schema, and a commit": (
+        "append", "short",
+        (("branch", "c"), ("option", "snapshot.num-retained.min", "1"), ("fast_forward", "c", True)), (("write",),),
+    ),
+    "a fast-forward, and a change of options": (
+        "keyed", "short", (*ON_C, ("fast_forward", "c", False)), (("option", "snapshot.num-retained.min", "1"), ("write",)),
+    ),
+    "a rollback, and compaction of manifests": (
+        "keyed, eager", "short", (("manifests",), ("compact",)), (("write",), ("rollback", 1), ("write",), ("branch", "b")),
+    ),
+}  # fmt: skip
+"""By name: a kind of table, its state, and two programs, of which the second one runs in the last step of the first."""
+
+
+def meetings(name):
+    """Every call of the last step of the first program, with every call of the second one at which the first goes on."""
+    kind, state, first, second = MEETING[name]
+
+    def steps(program):
+        return care.play(Script(kind, state, (program,)))[1].actors[0].steps
+
+    return [(at, then) for at in range(steps(first[:-1]) + 1, steps(first) + 1) for then in range(1, steps(second) + 1)]
+
+
+def meet(name, chosen):
+    kind, state, *programs = MEETING[name]
+    for at, then in chosen:
+        script = Script(kind, state, tuple(programs), (Event(0, at, "to", 1), Event(1, then, "to", 0)))
+        wrong, _ = care.play(script)
+        assert not wrong, "\n".join([*wrong, as_test(script)])
+
+
+@pytest.mark.parametrize("name", MEETING)
+def test_two_calls_take_turns_at_some_steps(name, pytestconfig):
+    meet(name, random.Random(f"meetings {pytestconfig.option.seed}").sample(meetings(name), 25))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", MEETING)
+def test_two_calls_take_turns_at_every_step(name):
+    meet(name, meetings(name))
 
 
 # -- the judge can say no ---------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from unit.commit.support import Clock
 from unit.maintain.test_after_commit import PATH, created, ids, opened, rows
 
 from paimon_py import CommitConflictError, CommitUnknownError
+from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.metadata.catalog_entry import LockedCommitter
 from paimon_py.metadata.committer import Committed, LostRace
 from paimon_py.storage.memory_store import MemoryStore
@@ -74,6 +75,27 @@ def test_a_snapshot_that_a_rollback_cut_off_stays_if_others_have_built_on_it():
         opened(ActsAfterCreating(store, f"{PATH}/snapshot/snapshot-3", act), clock).write_arrow(rows(3))
     assert ids(other) == [1, 3, 4]
     assert sorted(opened(store, clock).scan(snapshot_id=4).to_arrow()["k"].to_pylist()) == [1, 2, 3, 4]
+
+
+def test_a_snapshot_that_was_taken_back_and_the_next_one_with_its_id_have_different_marks():
+    """Others may have seen the first one, and remember its mark."""
+    store, clock, seen = MemoryStore(), Clock(), []
+    created(store, clock, (), **{"write-only": "true"})
+    other = opened(store, clock)
+    for key in (1, 2):
+        other.write_arrow(rows(key))
+
+    def act():
+        seen.append(other._root.snapshots.get(3))
+        store.delete(f"{PATH}/snapshot/snapshot-3")
+        other.rollback_to(1)
+        other.write_arrow(rows(4))
+        store.put(f"{PATH}/snapshot/snapshot-3", snapshot_to_json(seen[0]))
+
+    opened(ActsAfterCreating(store, f"{PATH}/snapshot/snapshot-3", act), clock).write_arrow(rows(3))
+    table = opened(store, clock)
+    assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [1, 3, 4]
+    assert table._root.snapshots.get(3).mark != seen[0].mark
 
 
 @pytest.mark.parametrize(

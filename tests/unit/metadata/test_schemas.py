@@ -208,3 +208,16 @@ def test_alter_refuses_features_whose_rules_are_not_known():
     with pytest.raises(UnsupportedError, match="query-auth"):
         alter(schemas, [SetOption("query-auth.enabled", "true")], has_snapshots=no_data, clock=Clock())
     assert schemas.ids() == [0]
+
+
+def test_a_version_that_a_fast_forward_deletes_while_the_latest_is_read_is_passed_over():
+    class Deleting(MemoryStore):
+        def get(self, path):
+            if path.endswith("schema-1"):
+                self.delete(path)
+            return super().get(path)
+
+    store = Deleting()
+    opened(store)
+    store.put(TABLE + "/schema/schema-1", b"")
+    assert Schemas(store, TABLE).latest() == first()
