@@ -69,6 +69,11 @@ class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The choice of partitions for which a bound predicate is true; the predicate refers to partition keys only."""
         return cls(fields=schema.partition_fields, predicate=predicate)
 
+    @property
+    def is_all(self) -> bool:
+        """Whether all partitions are chosen, whatever their values."""
+        return self.rows is None and isinstance(self.predicate, Constant) and self.predicate.value is True
+
     def __call__(self, partitions: pa.Array) -> Mask:
         """A mask of the chosen partitions.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.attempts import Attempts, Published, latest_of
 from paimon_py.commit.changes import Changes, with_index
 from paimon_py.commit.compaction_fit import PASSED_OVER, Fit
@@ -72,19 +73,24 @@ def commit(
     return _Commit(table, changes, request, renumber).run()
 
 
-def committed_before(table: OpenTable, label: CommitLabel) -> CommitResult | None:
+def committed_before(
+    table: OpenTable, label: CommitLabel, overwrite: Overwrite | None = None
+) -> CommitResult | None:
     """The earlier commit of a user under a number; None if there is none, or the label has no number.
+
+    `overwrite`: what the commit is going to replace.
 
     Cost: the latest snapshot, plus that of `UserHistory.last`.
     Raises:
         UsageError: the user has committed a larger number, and no commit under this number remains.
-        CommitConflictError: the number was committed for another step of a stream; or it cannot be determined.
+        CommitConflictError: the number was committed for another step of a stream; the step before it was rolled back
+            in the table that is followed, and is still in this one; or it cannot be determined.
     """
     if label.identifier is None:
         return None
     latest, _ = latest_of(table.root)
     changes = Changes(schema_id=table.schema.id, base=Base.of(latest), buckets=(), branch=table.root.branch)
-    found = _Commit(table, changes, CommitRequest(label=label), None).earlier(latest)
+    found = _Commit(table, changes, CommitRequest(label=label, overwrite=overwrite), None).earlier(latest)
     return None if found is None else CommitResult.of_earlier(found.snapshots)
 
 
@@ -313,6 +319,7 @@ def _author(root: TableRoot, options: Options, changes: Changes, request: Commit
     user = request.label.user or batch_user(changes) or root.env.ids.uuid()
     prefix = options.find_str("commit.user-prefix")
     identifier = request.label.identifier
+    step = identifier if isinstance(identifier, (StepNumber, StepSnapshotId)) else None
     return Author(
         user=f"{prefix}_{user}" if prefix and not request.label.user else user,
         identifier=BATCH_COMMIT_IDENTIFIER if identifier is None else int(identifier),
@@ -320,5 +327,11 @@ def _author(root: TableRoot, options: Options, changes: Changes, request: Commit
         properties=request.properties,
         operation=request.operation,
         same_rows=request.same_rows,
-        source=identifier.source if isinstance(identifier, (StepNumber, StepSnapshotId)) else None,
+        source=None if step is None else step.source,
+        source_history=None if step is None or _replaces_all(request) else step.history,
     )
+
+
+def _replaces_all(request: CommitRequest) -> bool:
+    """Whether a commit leaves no row of an earlier one."""
+    return isinstance(request.overwrite, PartitionChoice) and request.overwrite.is_all

@@ -96,7 +96,7 @@ class DuplicateCheck:
     def _find(self, state: State) -> Refusal | None:
         latest, certain = state.latest, False
         if not self._looked and self._is_numbered:
-            last = self._users.last(latest, self._author.user)
+            last = self._users.last(latest, self._author.user, self._author.identifier)
             refusal = self._by_number(state, last)
             if refusal is not None:
                 return refusal
@@ -116,11 +116,14 @@ class DuplicateCheck:
 
         Raises: UsageError for a smaller number that was not committed, as far as can be determined.
         """
-        number = self._author.identifier
-        if last is None or last.identifier < number:
+        user, number = self._author.user, self._author.identifier
+        if last is None:
             return None
         if isinstance(last, RolledBackNumber):
-            return None if last.identifier == number else _UNDECIDABLE
+            return None if last.identifier <= number else Conflict(last.doubt(user, number))
+        if last.identifier < number:
+            reason = self._users.undone_step(state.latest, user, last, self._author.source_history)
+            return None if reason is None else Conflict(reason)
         if last.identifier == number:
             return self._same(state, last)
         for snapshot in self._snapshot_log.newest_first(state.latest, below=last.snapshot_id):

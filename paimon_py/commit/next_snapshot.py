@@ -15,7 +15,7 @@ from paimon_py.commit.entry_lists import row_count
 from paimon_py.commit.snapshot_delta import SnapshotDelta
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, MIN_LONG, Base, Snapshot
-from paimon_py.spec.users import UserCommit, Users, users_of
+from paimon_py.spec.users import SourceHistory, UserCommit, Users, users_of
 
 
 class ManifestLists(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,8 +28,8 @@ class ManifestLists(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Author(msgspec.Struct, frozen=True, kw_only=True):
-    """The author of a commit, and its metadata. `source`: the position of the committed step of another table.
-    `same_rows`: no row changes.
+    """The author of a commit, and its metadata. `source`: the position of the committed step of another table;
+    `source_history`: the history of that table, unless the commit replaces all rows. `same_rows`: no row changes.
     """
 
     user: str
@@ -38,6 +38,7 @@ class Author(msgspec.Struct, frozen=True, kw_only=True):
     properties: Mapping[str, str] | None = None
     operation: str | None = None
     source: str | None = None
+    source_history: SourceHistory | None = None
     same_rows: bool = False
 
 

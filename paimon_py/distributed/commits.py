@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.commit import committed_before
+from paimon_py.commit.overwrite import overwrite_of
 from paimon_py.commit.result import CommitResult
 from paimon_py.maintain.auto_maintenance import run_auto_maintenance
 from paimon_py.maintain.observers import notify_again
@@ -16,9 +17,15 @@ from paimon_py.table.table import Table
 from paimon_py.table.writing import discard
 
 
-def commit_of(table: Table, label: CommitLabel) -> CommitResult | None:
-    """The earlier commit with the user and identifier of a label, or None. Raises: as `committed_before`"""
-    return committed_before(table._open_table, label)
+def commit_of(
+    table: Table, label: CommitLabel, overwrite: Mapping[str, object] | str | None = None
+) -> CommitResult | None:
+    """The earlier commit with the user and identifier of a label, or None.
+
+    `overwrite`: what the commit is going to replace, as for `Table.commit`.
+    Raises: as `committed_before`
+    """
+    return committed_before(table._open_table, label, overwrite_of(table.schema, overwrite))
 
 
 def discard_changes(table: Table, written: Iterable[Changes | bytes]) -> None:

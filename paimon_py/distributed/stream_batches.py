@@ -160,7 +160,8 @@ class StreamBatches:
         position = end.position
         number = (end.whole or 1) if position is None else position.base.id + 1
         if number > self._recorded:
-            self._root.consumers.put(Consumer(self._consumer, number))
+            read = () if position is None else (position.base,)
+            self._root.consumers.put(Consumer(self._consumer, number), *read)
             self._recorded = number
 
     @contextlib.contextmanager

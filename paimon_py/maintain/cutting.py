@@ -297,7 +297,7 @@ class HistoryCut:
             elif isinstance(known, RolledBackNumber):
                 root.users.put(value.rolled_back())
             else:
-                root.users.put(UserFile(value.user, known, "" if there is None else there.mark))
+                root.users.put(UserFile(value.user, known, "" if there is None else there.mark, Base.of(last)))
 
     def _is_gone(self, value: UserFile, last: Snapshot) -> bool:
         """Whether the last commit of a user is not among the ancestors of a snapshot, as far as these exist."""

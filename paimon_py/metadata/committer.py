@@ -272,7 +272,7 @@ def keep_number(root: TableRoot, snapshot: Snapshot) -> None:
 
     Raises: PaimonWarning where warnings are errors, if the store fails.
     """
-    value = number_of(snapshot)
+    value = number_of(snapshot, root.manifests)
     if value is None:
         return
     try:

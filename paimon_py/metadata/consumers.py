@@ -30,6 +30,7 @@ from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, L
 
 _NEXT = "nextSnapshot"
 _MARKS = "marks"
+_RESET = "reset"
 
 
 class ConsumerStore(Get, Put, List, Stat, Delete, Protocol):
@@ -107,7 +108,7 @@ class Consumers:
                 path=path,
             )
 
-    def put(self, consumer: Consumer, *read: Base) -> None:
+    def put(self, consumer: Consumer, *read: Base, was_reset: bool = False) -> None:
         """Record the progress of a consumer, replacing the earlier record.
 
         The file of a consumer contains only a number, as in Java. A second file contains the marks of the snapshots
@@ -116,14 +117,17 @@ class Consumers:
         Args:
             read: the snapshot before the next one; and the one recorded before, so that a crash between the two files
                 leaves neither without its mark.
+            was_reset: the consumer was reset, and has acknowledged nothing since.
 
         Cost: two puts.
         Raises:
             FileMissingError: the table was renamed or dropped.
             StorageUnknownError: the store did not say whether the record was written; it may be written again.
         """
-        marks = {str(base.id + 1): base.mark for base in read if base.mark is not None}
-        self._store.put(consumer_mark_path(self._path, consumer.name), pretty({_MARKS: marks}), within=self._path)
+        marks: dict[str, object] = {_MARKS: {str(base.id + 1): base.mark for base in read if base.mark is not None}}
+        if was_reset:
+            marks[_RESET] = consumer.next_snapshot_id
+        self._store.put(consumer_mark_path(self._path, consumer.name), pretty(marks), within=self._path)
         data = pretty({_NEXT: consumer.next_snapshot_id})
         self._store.put(consumer_path(self._path, consumer.name), data, within=self._path)
 
@@ -140,15 +144,24 @@ class Consumers:
 
         Raises: CorruptionError if the file with the mark is damaged.
         """
+        return self.read_or_reset(consumer)[0]
+
+    def read_or_reset(self, consumer: Consumer) -> tuple[Base | None, bool]:
+        """The result of `read_by`; and whether the consumer was reset to its snapshot, and no step acknowledged since.
+
+        Cost, Raises: as `read_by`
+        """
         path, number = consumer_mark_path(self._path, consumer.name), consumer.next_snapshot_id
         try:
             data = self._store.get(path)
         except FileMissingError:
-            return None
+            return None, False
         with decoding_metadata(path):
-            marks = decode_object(data, path).get(_MARKS)
+            found = decode_object(data, path)
+            marks = found.get(_MARKS)
             mark = marks.get(str(number)) if isinstance(marks, dict) else None
-        return Base(number - 1, mark) if isinstance(mark, str) and number > 1 else None
+        read = Base(number - 1, mark) if isinstance(mark, str) and number > 1 else None
+        return read, found.get(_RESET) == number
 
     def delete(self, name: str) -> None:
         """Delete a consumer, readable or not, if it exists. Raises: UsageError: not a name for a consumer."""

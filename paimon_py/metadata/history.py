@@ -21,8 +21,9 @@ from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.env import is_distant
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.manifest import IndexEntry
-from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 from paimon_py.storage.store import FileMissingError
 
 if TYPE_CHECKING:
@@ -92,6 +93,20 @@ class SnapshotRange:
 
     def _gap(self) -> HistoryGap:
         return HistoryGap(Base(self.snapshots[0].id - 1, ""))
+
+
+def replaces_all(manifests: Manifests, snapshot: Snapshot) -> bool:
+    """Whether a commit replaced all rows of its table: an overwrite after which no other files are left.
+
+    Cost: none for other commits; otherwise the manifests of the snapshot.
+    Raises: SnapshotExpiredError, CorruptionError
+    """
+    if snapshot.commit_kind is not CommitKind.OVERWRITE:
+        return False
+    delta = manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+    own = manifests.read_entries(delta)
+    added = set(own.take(own.kind == FileKind.ADD).names().to_pylist())
+    return added.issuperset(manifests.live_entries(snapshot).names().to_pylist())
 
 
 class SnapshotLog:

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, Union
 
 import msgspec
 
 from paimon_py.arguments import decoding_metadata
 from paimon_py.codec.json import decode_object, pretty
 from paimon_py.errors import CorruptionError
+from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import join, user_directory
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.users import UserCommit
 from paimon_py.storage.store import DeleteFile, FileMissingError, FileStatus, Get, List, Put
+
+if TYPE_CHECKING:
+    from paimon_py.metadata.manifests import Manifests
 
 USER_PREFIX = "user-"
 _NO_SNAPSHOT = 2**63 - 1
@@ -28,11 +32,25 @@ class UserFileStore(Get, Put, List, DeleteFile, Protocol):
 
 
 class UserFile(msgspec.Struct, frozen=True):
-    """The last numbered commit of a user, and the mark of its snapshot."""
+    """The last numbered commit of a user, and what shows later whether it is still in the history.
+
+    Attributes:
+        mark: the mark of its snapshot; empty if unknown.
+        seen_by: a later snapshot that is built on it, if one is known.
+        added: names of some data files that it added.
+    """
 
     user: str
     commit: UserCommit
     mark: str
+    seen_by: Base | None = None
+    added: tuple[str, ...] = ()
+
+    @property
+    def shown_by(self) -> tuple[Base, ...]:
+        """The snapshots whose histories contain the commit, its own one first."""
+        own = Base(self.commit.snapshot_id, self.mark)
+        return (own,) if self.seen_by is None else (own, self.seen_by)
 
     @property
     def is_rolled_back(self) -> bool:
@@ -44,13 +62,23 @@ class UserFile(msgspec.Struct, frozen=True):
         return UserFile(self.user, UserCommit(self.commit.identifier, _NO_SNAPSHOT, self.commit.source), self.mark)
 
 
-def number_of(snapshot: Snapshot) -> UserFile | None:
-    """The number of a commit to store; None if it has none, or the snapshot is not its first."""
+ADDED_MAX = 8
+"""The maximum number of data files that the file of a user names."""
+
+
+def number_of(snapshot: Snapshot, manifests: Manifests) -> UserFile | None:
+    """The number of a commit to store; None if it has none, or the snapshot is not its first.
+
+    Cost: none after a commit, whose manifests were just written.
+    """
     users = snapshot.users
     commit = None if users is None or not snapshot.is_numbered else users.commits.get(snapshot.commit_user)
     if commit is None or commit.snapshot_id != snapshot.id:
         return None
-    return UserFile(snapshot.commit_user, commit, snapshot.mark)
+    delta = manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+    entries = manifests.read_entries(delta)
+    added = entries.take(entries.kind == FileKind.ADD).names()[:ADDED_MAX].to_pylist()
+    return UserFile(snapshot.commit_user, commit, snapshot.mark, added=tuple(added))
 
 
 class UserFiles:
@@ -126,6 +154,10 @@ def user_file_data(value: UserFile) -> bytes:
     }  # fmt: skip
     if commit.source is not None:
         data["source"] = commit.source
+    if value.seen_by is not None:
+        data["seenBy"] = [value.seen_by.id, value.seen_by.mark]
+    if value.added:
+        data["added"] = list(value.added)
     return pretty(data)
 
 
@@ -137,4 +169,9 @@ def _decode(data: Mapping[str, object], path: str) -> UserFile:
     identifier, snapshot_id = (one if isinstance(one, int) and not isinstance(one, bool) else -1 for one in numbers)
     if min(identifier, snapshot_id) < 0:
         raise CorruptionError(f"{path}: the file of a user is damaged: {numbers}", path=path)
-    return UserFile(user, UserCommit(identifier, snapshot_id, source), mark)
+    try:
+        seen_by = msgspec.convert(data.get("seenBy"), Union[tuple[int, str], None])
+        added = msgspec.convert(data.get("added", ()), tuple[str, ...])
+    except msgspec.ValidationError as error:
+        raise CorruptionError(f"{path}: the file of a user is damaged: {error}", path=path) from error
+    return UserFile(user, UserCommit(identifier, snapshot_id, source), mark, seen_by and Base(*seen_by), added)

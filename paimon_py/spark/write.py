@@ -57,7 +57,7 @@ def write(
     count = writing.writers(wanted)
     part = writing.part(target, count)
     label = label_of("write_spark", table, df.sparkSession, user, identifier)
-    known = commit_of(table, label)
+    known = commit_of(table, label, overwrite)
     if known is not None:
         return known
     plain = df.toDF(*map(str, range(len(target))))  # mapInArrow cannot find columns with dots in their names

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
 from paimon_py.spec.bounds import Count
 from paimon_py.spec.postponed import WaitingOrder
 from paimon_py.spec.users import Users
+
+if TYPE_CHECKING:
+    from paimon_py.spec.users import SourceHistory
 
 BATCH_COMMIT_IDENTIFIER = 9_223_372_036_854_775_807
 RESERVED_PROPERTIES = "paimon-py."
@@ -92,17 +95,21 @@ class StepSnapshotId(SnapshotId):
 
     Attributes:
         source: the position after the step.
+        history: the history of the step, if the table can be asked.
     """
 
     source: str
+    history: SourceHistory | None
 
-    def __new__(cls, number: int, mark: str | None, source: str) -> StepSnapshotId:
+    def __new__(
+        cls, number: int, mark: str | None, source: str, history: SourceHistory | None = None
+    ) -> StepSnapshotId:
         found = cast("StepSnapshotId", super().__new__(cls, number, mark))
-        found.source = source
+        found.source, found.history = source, history
         return found
 
     def __reduce__(self) -> tuple[object, ...]:
-        return StepSnapshotId, (int(self), self.mark, self.source)
+        return StepSnapshotId, (int(self), self.mark, self.source, self.history)
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

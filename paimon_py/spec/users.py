@@ -6,7 +6,7 @@ Source: format.md §4.3; docs/decisions/0030-lineage.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -17,22 +17,32 @@ USERS_MAX = 200
 """The maximum number of users in a snapshot: those that committed most recently."""
 
 
+class SourceHistory(Protocol):
+    """The history of a table that is followed, as of a step of its stream."""
+
+    def lacks(self, source: str) -> bool:
+        """Whether the step with a position is certainly not before this one, in the same history."""
+        ...
+
+
 class StepNumber(int):
     """A commit identifier that stands for a step of another table's stream.
 
     Attributes:
         source: the position after the step. Equal numbers with different positions are never mistaken for each other.
+        history: the history of the step, if the table can be asked.
     """
 
     source: str
+    history: SourceHistory | None
 
-    def __new__(cls, number: int, source: str) -> StepNumber:
+    def __new__(cls, number: int, source: str, history: SourceHistory | None = None) -> StepNumber:
         found = super().__new__(cls, number)
-        found.source = source
+        found.source, found.history = source, history
         return found
 
     def __reduce__(self) -> tuple[object, ...]:
-        return StepNumber, (int(self), self.source)
+        return StepNumber, (int(self), self.source, self.history)
 
 
 class UserCommit(msgspec.Struct, frozen=True, array_like=True):
@@ -61,6 +71,15 @@ class UserCommit(msgspec.Struct, frozen=True, array_like=True):
             f"{user!r} has committed the number {self.identifier} for another step, {self.source}, and this one is"
             f" {source}: the table that is followed was rolled back or created again. Bring this table in line with"
             " it, and continue as another user"
+        )
+
+    def undone_step(self, user: str) -> str:
+        """Why no later step can follow, if the table that is followed no longer contains the snapshot of this one."""
+        return (
+            f"snapshot {self.snapshot_id} has the rows of a step, {self.source}, that {user!r} committed, but the table"
+            " that is followed was rolled back or created again, and no longer contains that snapshot. Bring this"
+            " table in line with it; then call reset_consumer(…) for the consumer of the stream, or continue as another"
+            " user"
         )
 
 

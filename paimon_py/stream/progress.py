@@ -19,9 +19,13 @@ class Progress:
     acknowledged one by one, in any order, and the consumer stays before the first one that is not ('at-least-once').
 
     A copy in another process does not know the others' steps, and moves the consumer as if in order.
+
+    Attributes:
+        was_reset: the consumer was reset, and had acknowledged no step since when the stream began.
     """
 
-    def __init__(self, root: TableRoot, name: str, *, in_order: bool) -> None:
+    def __init__(self, root: TableRoot, name: str, *, in_order: bool, was_reset: bool = False) -> None:
+        self.was_reset = was_reset
         self._root = root
         self._name = name
         self._in_order = in_order
@@ -34,7 +38,7 @@ class Progress:
 
         Raises: StorageError, TableNotFoundError
         """
-        self._record(after, table)
+        self._record(after, table, was_reset=self.was_reset)
 
     def on_step(self, after: Base, last: Base) -> None:
         """Note a step that was returned: it covers the snapshots after one, up to and including another."""
@@ -53,7 +57,7 @@ class Progress:
         self._record(min((after for after, _ in left.values()), default=self._done, key=lambda one: one.id), table)
         self._open = left
 
-    def _record(self, after: Base, table: str | None) -> None:
+    def _record(self, after: Base, table: str | None, *, was_reset: bool = False) -> None:
         if self._is_recorded and after.id <= self._recorded.id:
             return
         if table is not None and table_of(self._root) != table:
@@ -62,7 +66,7 @@ class Progress:
                 f" {self._name!r} was not moved; start again with from_='full'",
                 path=self._root.path,
             )
-        self._root.consumers.put(Consumer(self._name, after.id + 1), after, self._recorded)
+        self._root.consumers.put(Consumer(self._name, after.id + 1), after, self._recorded, was_reset=was_reset)
         self._recorded, self._is_recorded = after, True
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ from paimon_py.arguments import check_flag
 from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
 from paimon_py.spec.snapshot import MIN_LONG, Base, Snapshot, StepSnapshotId
-from paimon_py.spec.users import StepNumber
+from paimon_py.spec.users import SourceHistory, StepNumber
 from paimon_py.stream.position import Position
 from paimon_py.stream.reading import Reading
 
@@ -36,19 +36,25 @@ class Step:
         *,
         is_full: bool,
         acknowledge: Acknowledge | None,
+        history: SourceHistory | None = None,
     ) -> None:
-        """`acknowledge`: records that everything up to a snapshot was processed; None: the stream has no consumer."""
+        """
+        Args:
+            acknowledge: records that everything up to a snapshot was processed; None: the stream has no consumer.
+            history: tells whether a table that has committed an earlier step follows the same history.
+        """
         self._reading = reading
         self._snapshot = snapshot
         self._splits = splits
         self._position = position
         self._is_full = is_full
         self._acknowledge = acknowledge
+        self._history = history
 
     @property
     def snapshot_id(self) -> int:
         """The snapshot whose changes these are, by id and mark: a scan refuses another snapshot with the same id."""
-        return StepSnapshotId(self._snapshot.id, self._snapshot.mark, self.position)
+        return StepSnapshotId(self._snapshot.id, self._snapshot.mark, self.position, self._history)
 
     @property
     def next_snapshot_id(self) -> int:
@@ -57,7 +63,7 @@ class Step:
         Like `snapshot_id` it carries the position of the step: if it is the number of a commit, and the table was
         rolled back since, another step that then has the same number is refused as a conflict.
         """
-        return StepNumber(self._position.base.id + 1, self.position)
+        return StepNumber(self._position.base.id + 1, self.position, self._history)
 
     @property
     def position(self) -> str:
@@ -72,10 +78,11 @@ class Step:
 
         Numbers of a stream grow as long as the times of its snapshots do not decrease, which happens only if Java
         writers with different clocks commit. The number carries the position of the step into the commit, so that the
-        number of another step is refused as a conflict.
+        number of another step is refused as a conflict. So is the number of a later step, if the last step that the
+        user has committed was rolled back since: its rows are still in the table that the user writes to.
         """
         number = (self._snapshot.time_millis << _ID_BITS) | (self._snapshot.id & _ID_MASK)
-        return StepNumber(number, self.position)
+        return StepNumber(number, self.position, self._history)
 
     @property
     def watermark(self) -> int | None:

@@ -37,6 +37,7 @@ from paimon_py.stream.progress import Progress
 from paimon_py.stream.reading import Reading
 from paimon_py.stream.start import Compacted, FromSnapshot, Full, Latest, start_of
 from paimon_py.stream.step import Step
+from paimon_py.stream.step_history import StepHistory
 
 
 @with_location(lambda stream: stream._root.path)
@@ -241,7 +242,11 @@ class Stream(ApiHints):
             self._progress.on_step(after or Base(0), Base.of(snapshot))
         position = Position(Base.of(snapshot), self._table)
         is_full = after is None
-        return Step(self._reading, snapshot, planned.splits, position, is_full=is_full, acknowledge=self._progress)
+        was_reset = self._progress is not None and self._progress.was_reset
+        return Step(
+            self._reading, snapshot, planned.splits, position, is_full=is_full, acknowledge=self._progress,
+            history=StepHistory(self._root, position, after, was_reset=was_reset),
+        )  # fmt: skip
 
     def _consumer(self, options: Options, consumer_id: str | None) -> Progress | None:
         """The consumer's progress; the stream starts at the consumer's position, unless that is to be ignored.
@@ -260,11 +265,13 @@ class Stream(ApiHints):
         if name is None:
             return None
         self._consumer_id = name
+        was_reset = False
         found = None if options.get_bool("consumer.ignore-progress") else self._root.consumers.find(name)
         if found is not None:
-            after = self._root.consumers.read_by(found)
+            after, was_reset = self._root.consumers.read_or_reset(found)
             self._start = FromSnapshot(max(found.next_snapshot_id, 1), name, after)
-        return Progress(self._root, name, in_order=options.get_enum("consumer.mode") == "exactly-once")
+        in_order = options.get_enum("consumer.mode") == "exactly-once"
+        return Progress(self._root, name, in_order=in_order, was_reset=was_reset)
 
     def __repr__(self) -> str:
         return f"Stream({self._root.path!r}, position={self.position!r})"

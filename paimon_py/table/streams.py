@@ -16,10 +16,11 @@ from paimon_py.scan.moments import age_of, as_age
 from paimon_py.spec.bounds import is_long
 from paimon_py.spec.options import Options
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, StepSnapshotId
-from paimon_py.spec.users import StepNumber, UserCommit
+from paimon_py.spec.users import StepNumber
 from paimon_py.table.verbs import TableVerbs, at_table_door, reads
 
 if TYPE_CHECKING:
+    from paimon_py.metadata.users import UserHistory
     from paimon_py.stream.stream import Stream
 
 
@@ -84,6 +85,9 @@ class TableStreams(TableVerbs):
     def reset_consumer(self, name: str, next_snapshot_id: int) -> Consumer:
         """Move a consumer to another snapshot; the file of a damaged consumer is rewritten.
 
+        After a rollback, call it when the tables that this stream fills are in line again: numbers of steps
+        (`Step.identifier`) that follow removed snapshots are accepted from now on.
+
         Running streams do not notice the change, and move the consumer with the next step that they acknowledge.
 
         Raises:
@@ -100,7 +104,7 @@ class TableStreams(TableVerbs):
         require_following(self._root, next_snapshot_id)
         consumer, read = Consumer(name, int(next_snapshot_id)), before(self._root, next_snapshot_id)
         self._root.require_same(self._schema)
-        self._root.consumers.put(consumer, read)
+        self._root.consumers.put(consumer, read, was_reset=True)
         return consumer
 
     def delete_consumer(self, name: str) -> None:
@@ -143,13 +147,16 @@ class TableStreams(TableVerbs):
     def committed(self, user: str) -> int | None:
         """The largest identifier that a user has committed; None if there is none.
 
-        Also None if that commit was rolled back and the snapshots that recorded earlier ones have expired. A
+        Also None if that commit was rolled back and the snapshots that recorded earlier ones have expired; or if
+        other writers expired all snapshots that recorded it, and nothing shows that they did not roll it back. A
         repeated commit of a smaller identifier is then refused, and not taken for committed.
 
         Cost: a get for each snapshot since the user's last commit, or for all of them if the user has none.
         """
-        last = self._last_of(user)
-        return None if last is None else last.identifier
+        from paimon_py.metadata.users import RolledBackNumber
+
+        last = self._users().last(self._root.latest(), _check_user(user))
+        return None if last is None or isinstance(last, RolledBackNumber) else last.identifier
 
     @reads
     def filter_committed(self, user: str, identifiers: Iterable[int]) -> list[int]:
@@ -159,29 +166,41 @@ class TableStreams(TableVerbs):
 
         Returns: the others, ascending.
         Cost: as `committed`; none if no identifiers are given.
-        Raises: CommitConflictError: an identifier is the number of a stream's step, and the user has committed its
-            number for another step, or larger ones for another table.
+        Raises: CommitConflictError: it cannot be determined whether an identifier was committed, see `committed`; or it
+            is the number of a stream's step, and the user has committed its number for another step, larger ones for
+            another table, or a step of a snapshot that was rolled back since.
         """
+        from paimon_py.metadata.users import RolledBackNumber
+
         asked = list(map(as_python, as_list("identifiers are whole numbers", identifiers)))
         for number in asked:
             if not is_long(number) or not 0 <= number < BATCH_COMMIT_IDENTIFIER:
                 raise UsageError(f"identifiers are whole numbers from 0 to 2**63-2, not {number!r}")
         numbers = sorted(set(asked))
-        last = self._last_of(user) if numbers else None
-        if last is None:
+        if not numbers:
+            return numbers
+        users, latest = self._users(), self._root.latest()
+        last = users.last(latest, _check_user(user), numbers[0])
+        if isinstance(last, RolledBackNumber) and numbers[0] < last.identifier:
+            raise CommitConflictError(last.doubt(user, numbers[0]), table=self._root.path)
+        if last is None or isinstance(last, RolledBackNumber):
             return numbers
         for number in numbers:
-            source = number.source if isinstance(number, (StepNumber, StepSnapshotId)) else None
-            reason = last.other_step(user, number, source)
-            if reason is not None:
-                raise CommitConflictError(reason, table=self._root.path)
+            if isinstance(number, (StepNumber, StepSnapshotId)):
+                reason = last.other_step(user, number, number.source) or (
+                    users.undone_step(latest, user, last, number.history) if number > last.identifier else None
+                )
+                if reason is not None:
+                    raise CommitConflictError(reason, table=self._root.path)
         return [number for number in numbers if number > last.identifier]
 
-    def _last_of(self, user: str) -> UserCommit | None:
-        """The last numbered commit of a user; None if there is none, or it was rolled back."""
-        from paimon_py.metadata.users import RolledBackNumber, UserHistory
+    def _users(self) -> UserHistory:
+        from paimon_py.metadata.users import UserHistory
 
-        if not isinstance(user, str) or not user:
-            raise UsageError(f"user is the name under which commits are made, not {user!r}")
-        last = UserHistory(SnapshotLog(self._root), self._root).last(self._root.latest(), user)
-        return None if isinstance(last, RolledBackNumber) else last
+        return UserHistory(SnapshotLog(self._root), self._root)
+
+
+def _check_user(user: str) -> str:
+    if not isinstance(user, str) or not user:
+        raise UsageError(f"user is the name under which commits are made, not {user!r}")
+    return user

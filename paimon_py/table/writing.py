@@ -82,7 +82,7 @@ def write(
     check_progress(progress)
     mode = overwrite_of(table.schema, overwrite)
     request = CommitRequest(label=label, overwrite=mode, watermark=watermark, is_new=True)
-    known = committed_before(table, label)
+    known = committed_before(table, label, mode)
     if known is not None:
         return notify_again(table, known)
     return _publish(table, data, request, progress, known_rows(data))
@@ -135,7 +135,7 @@ def load(
 
     check_progress(progress)
     request = CommitRequest(label=label, overwrite=overwrite_of(table.schema, overwrite), is_new=True)
-    known = committed_before(table, label)
+    known = committed_before(table, label, request.overwrite)
     if known is not None:
         return notify_again(table, known)
     found = find_files(files, options)
@@ -195,7 +195,7 @@ def remove(
     `specs`: partitions that must exist. Java commits an empty snapshot if they do not.
     """
     check_writable(table.schema)
-    known = committed_before(table, label)
+    known = committed_before(table, label, chosen)
     if known is not None:
         return notify_again(table, known)
     warn_of_idle_options(table.root, table.schema.options)

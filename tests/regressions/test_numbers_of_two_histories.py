@@ -68,8 +68,10 @@ def test_a_number_that_was_rolled_back_to_a_snapshot_of_java_is_not_taken_for_co
     place.by_java()
     assert (UserFiles(place.store, PATH).find("u") is None) == knows_all
     assert place.table.committed("u") is None
-    assert place.table.filter_committed("u", [4, 5]) == [4, 5]
+    assert place.table.filter_committed("u", [5]) == [5]
     if not knows_all:
+        with pytest.raises(CommitConflictError, match="cannot be determined whether"):
+            place.table.filter_committed("u", [4, 5])
         with pytest.raises(CommitConflictError, match="cannot be determined whether"):
             place.write(40, user="u", identifier=4)
     assert not place.write(50, user="u", identifier=5).already_committed
@@ -125,6 +127,87 @@ def test_a_number_outlives_an_expiry_after_another_program_rolled_a_later_one_ba
     assert place.table.committed("u") == 1
     assert place.write(1, user="u", identifier=1).already_committed
     assert not place.write(3, user="u", identifier=5).already_committed and place.keys() == [1, 2, 3, 4, 5]
+
+
+class OfJava:
+    """What Java does to a table: it leaves all files of paimon_py that it does not know."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def rolls_back(self, to):
+        for snapshot in self.place.table.snapshots():
+            if snapshot.id > to:
+                self.place.store.delete(snapshot_path(PATH, snapshot.id))
+        self.place.store.delete(f"{PATH}/snapshot/LATEST")
+
+    def commits(self, *keys):
+        for key in keys:
+            self.place.write(key)
+            self.place.by_java()
+
+    def expires(self, below):
+        """Without what our own expiry notes of users."""
+        for snapshot in self.place.table.snapshots():
+            if snapshot.id < below:
+                self.place.store.delete(snapshot_path(PATH, snapshot.id))
+
+
+@pytest.mark.parametrize("later", [2, 6])
+def test_a_number_that_java_rolled_back_and_whose_snapshots_it_expired_is_not_taken_for_committed(later):
+    place = Place()
+    java = OfJava(place)
+    java.commits(1, 2)
+    place.write(50, user="u", identifier=5)
+    place.table.delete("k = 1")
+    java.rolls_back(2)
+    java.commits(*range(10, 10 + later))
+    java.expires(2 + later)
+    assert [one.id for one in place.table.snapshots()] == [2 + later]
+    assert place.table.committed("u") is None
+    with pytest.raises(CommitConflictError, match="cannot be determined whether"):
+        place.table.filter_committed("u", [5, 6])
+    with pytest.raises(CommitConflictError, match="under the number 6 or a larger one"):
+        place.write(50, user="u", identifier=5)
+    assert place.keys().count(50) == 0
+    assert not place.write(50, user="u", identifier=6).already_committed
+    assert place.keys().count(50) == 1 and place.table.committed("u") == 6
+    assert place.table.filter_committed("u", [5, 6, 7]) == [7]
+
+
+def test_a_number_whose_snapshots_java_expired_is_known_as_long_as_its_files_are_listed():
+    place = Place(key=["k"], **{"write-only": "true"})
+    java = OfJava(place)
+    java.commits(1, 2)
+    place.write(50, user="u", identifier=5)
+    java.commits(3, 4, 5)
+    java.expires(6)
+    assert place.table.committed("u") == 5 and place.table.filter_committed("u", [4, 5, 6]) == [6]
+    assert place.write(50, user="u", identifier=5).already_committed
+    place.table.compact(full=True)
+    place.by_java()
+    java.commits(*range(6, 9))
+    java.expires(10)
+    assert place.table.committed("u") == 5  # manifests still list the file as deleted
+    assert place.write(50, user="u", identifier=5).already_committed
+    assert not place.write(51, user="u", identifier=6).already_committed
+
+
+def test_a_number_that_an_expiry_of_ours_noted_is_known_as_long_as_the_snapshot_that_it_kept():
+    place = Place()
+    java = OfJava(place)
+    place.write(1, user="u", identifier=5)
+    place.by_java()
+    place.store.delete_tree(f"{PATH}/user")
+    java.commits(2, 3)
+    place.table.expire_snapshots(**EVERYTHING)
+    place.table.delete("k = 1")
+    place.by_java()
+    assert place.table.committed("u") == 5 and place.write(1, user="u", identifier=5).already_committed
+    java.commits(*range(4, 9))
+    java.expires(9)
+    with pytest.raises(CommitConflictError, match="cannot be determined whether"):
+        place.write(1, user="u", identifier=5)
 
 
 @pytest.mark.parametrize("how", ["branch", "tag", "clone", "branch of java"])

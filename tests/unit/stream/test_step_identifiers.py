@@ -69,19 +69,135 @@ def follow(source, target, user="copy", consumer="copy"):
     return taken
 
 
+def roll_back(source, to):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PaimonWarning)
+        return source.rollback_to(to)
+
+
 def test_new_rows_reach_a_copy_of_a_table_that_was_rolled_back(catalog):
     source, target = made(catalog), made(catalog, "d.copy")
     for number in range(4):
         source.write_arrow([{"k": number, "v": 1}])
     assert (follow(source, target), follow(source, target)) == (4, 0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PaimonWarning)
-        gone = source.rollback_to(2)
+    gone = roll_back(source, 2)
     for name in gone.consumers:
         source.reset_consumer(name, gone.snapshot_id + 1)
     source.write_arrow([{"k": 7, "v": 2}])
     assert (follow(source, target), follow(source, target)) == (1, 0)
     assert sorted(target.to_arrow()["k"].to_pylist()) == [0, 1, 2, 3, 7]
+
+
+def dies_before_it_acknowledges(source, target):
+    """Three snapshots, of which the last is committed and not acknowledged, and is then rolled back."""
+    for number in range(3):
+        source.write_arrow([{"k": number, "v": 1}])
+    for step in iter(source.stream(from_="earliest", consumer_id="copy").poll, None):
+        target.write_arrow(step.to_arrow().drop_columns(["_row_kind"]), user="copy", identifier=step.identifier)
+        if step.snapshot_id < 3:
+            step.acknowledge()
+    assert roll_back(source, 2).consumers == ()
+
+
+UNDONE = "rolled back or created again, and no longer contains that snapshot"
+
+
+@pytest.mark.parametrize("skipped", [0, 2])
+def test_no_step_follows_one_that_was_committed_and_then_rolled_back(catalog, skipped):
+    source, target = made(catalog), made(catalog, "d.copy")
+    dies_before_it_acknowledges(source, target)
+    for number in range(skipped):
+        source.write_arrow([{"k": 20 + number, "v": 2}])
+        (step,) = iter(source.stream(consumer_id="copy").poll, None)
+        step.acknowledge()  # nothing to commit for these
+    source.write_arrow([{"k": 7, "v": 2}])
+    with pytest.raises(CommitConflictError, match=UNDONE):
+        follow(source, target)
+    assert sorted(target.to_arrow()["k"].to_pylist()) == [0, 1, 2]
+    step = source.stream(consumer_id="copy").poll()
+    with target.writer() as writer:
+        writer.write_arrow([{"k": 9, "v": 9}])
+        changes = writer.changes()
+    for number in (step.identifier, pickle.loads(pickle.dumps(step.identifier)), pickle.loads(pickle.dumps(step)).identifier):
+        for verb in (
+            lambda number=number: target.filter_committed("copy", [number]),
+            lambda number=number: target.delete("k = 1", user="copy", identifier=number),
+            lambda number=number: target.commit(changes, user="copy", identifier=number),
+        ):
+            with pytest.raises(CommitConflictError, match=UNDONE):
+                verb()
+    assert sorted(target.to_arrow()["k"].to_pylist()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("way", ["another user", "reset", "rolled back", "overwritten", "truncated"])
+def test_a_table_that_is_in_line_again_is_followed_on(catalog, way):
+    source, target = made(catalog), made(catalog, "d.copy")
+    dies_before_it_acknowledges(source, target)
+    source.write_arrow([{"k": 7, "v": 2}])
+    user = "copy"
+    if way == "another user":
+        target.delete("k = 2")
+        user = "copy 2"
+    elif way == "reset":
+        target.delete("k = 2")
+        source.reset_consumer("copy", 3)
+    elif way == "rolled back":
+        target.rollback_to(2)
+    elif way == "overwritten":
+        target.write_arrow([{"k": 0, "v": 1}, {"k": 1, "v": 1}], overwrite={})
+    else:
+        target.truncate()
+        target.write_arrow([{"k": 0, "v": 1}, {"k": 1, "v": 1}])
+    for _ in range(2):
+        follow(source, target, user)
+        assert sorted(target.to_arrow()["k"].to_pylist()) == [0, 1, 7]
+        source.write_arrow([{"k": 7, "v": 3}])
+    follow(source, target, user)
+    assert target.to_arrow().sort_by("k")["v"].to_pylist() == [1, 1, 3]
+
+
+def test_a_step_that_replaces_all_rows_may_follow_any(catalog):
+    source, target = made(catalog), made(catalog, "d.copy")
+    dies_before_it_acknowledges(source, target)
+    source.write_arrow([{"k": 7, "v": 2}])
+    source.delete_consumer("copy")
+    full = source.stream(from_="full", consumer_id="copy").poll()
+    with pytest.raises(CommitConflictError, match=UNDONE):
+        target.write_arrow(full.to_arrow(), user="copy", identifier=full.identifier)
+    rows = full.to_arrow().drop_columns(["_row_kind"])
+    assert not target.write_arrow(rows, overwrite={}, user="copy", identifier=full.identifier).already_committed
+    full.acknowledge()
+    source.write_arrow([{"k": 8, "v": 2}])
+    assert follow(source, target) == 1
+    assert target.to_arrow().sort_by("k") == source.to_arrow().sort_by("k")
+
+
+def test_a_reset_before_a_first_rollback_does_not_answer_for_a_second_one(catalog):
+    source, target = made(catalog), made(catalog, "d.copy")
+    dies_before_it_acknowledges(source, target)
+    source.write_arrow([{"k": 7, "v": 2}])
+    target.delete("k = 2")
+    source.reset_consumer("copy", 3)
+    assert follow(source, target) == 1
+    source.write_arrow([{"k": 8, "v": 2}])
+    step = source.stream(consumer_id="copy").poll()
+    target.write_arrow(step.to_arrow().drop_columns(["_row_kind"]), user="copy", identifier=step.identifier)
+    roll_back(source, 3)
+    source.write_arrow([{"k": 9, "v": 2}])
+    with pytest.raises(CommitConflictError, match=UNDONE):
+        follow(source, target)
+
+
+def test_larger_numbers_of_a_table_that_was_created_again_are_refused(catalog):
+    source, target = made(catalog), made(catalog, "d.copy")
+    source.write_arrow([{"k": 1, "v": 1}])
+    assert follow(source, target) == 1
+    catalog.drop_table("d.t")
+    source = made(catalog)
+    source.write_arrow([{"k": 2, "v": 1}])
+    with pytest.raises(CommitConflictError, match=UNDONE):
+        follow(source, target)
+    assert target.to_arrow()["k"].to_pylist() == [1]
 
 
 def test_a_step_that_was_committed_but_not_acknowledged_is_applied_once(catalog):
