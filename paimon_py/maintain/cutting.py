@@ -222,6 +222,7 @@ class HistoryCut:
             if not Base.of(snapshot).is_of(there):
                 if self._known is not None and number not in self._known:
                     raise NewerSnapshotsError(root.path, [number])
+                self.check()
                 root.store.put(path, data, within=root.path)
                 self.gone.add(number)
         self._has_written = True

@@ -10,7 +10,7 @@ import functools
 import random
 from datetime import timedelta
 
-from simulation.care_judge import Judge, note
+from simulation.care_judge import Judge, Taking, note
 from simulation.kinds import NAME, PATH, Stage, copied, rows
 from simulation.scripts import Script, files_of
 from simulation.world import Clock, Random, Scripted, World
@@ -106,6 +106,19 @@ def consume(actor, steps):
     actor.call(None, act, "consume")
 
 
+def truncate(actor):
+    actor.call(Taking(lambda row: True), lambda: table_of(actor).truncate(), "truncate")
+
+
+def delete(actor, remainder):
+    """Delete every third row."""
+    actor.call(Taking(lambda row: row[1] % 3 == remainder), lambda: table_of(actor).delete(f"k % 3 = {remainder}"), "delete")
+
+
+def drop_partition(actor, value):
+    actor.call(Taking(lambda row: row[0] == value), lambda: table_of(actor).drop_partitions([{"p": value}]), "drop_partitions")
+
+
 def plain(name, *arguments, branch=None, what="", **how):
     """A step that calls one verb of the table."""
 
@@ -121,7 +134,13 @@ def option(actor, name, value):
 
 
 STEPS = {
-    **{one.__name__: one for one in (reopen, write, numbered, rollback, rollback_to_tag, fast_forward, expire, consume, option)},
+    **{
+        one.__name__: one
+        for one in (
+            reopen, write, numbered, rollback, rollback_to_tag, fast_forward, expire, consume, option, truncate, delete,
+            drop_partition,
+        )
+    },
     "compact": plain("compact", full=True),
     "tag": plain("create_tag"),
     "untag": plain("delete_tag"),
@@ -130,6 +149,13 @@ STEPS = {
     "orphans": plain("remove_orphans", dry_run=False),
     "manifests": plain("compact_manifests"),
     "doctor": plain("doctor"),
+    "replace_tag": plain("replace_tag"),
+    "rename_tag": plain("rename_tag"),
+    "rename_branch": plain("rename_branch"),
+    "analyze": plain("analyze"),
+    "unexisting": plain("remove_unexisting_files", dry_run=False),
+    "expire_tags": plain("expire_tags"),
+    "expire_changelogs": plain("expire_changelogs", retain_min=1, retain_max=1),
 }  # fmt: skip
 
 
@@ -156,12 +182,29 @@ KEEN = (
 )  # fmt: skip
 
 
-def drawn_script(rng):
+def other_step(rng, kind, *, takes):
+    """A step of `drawn_step`, or one of the other verbs; those that take rows away do not go with consumers."""
+    name = rng.choice(("b", "c"))
+    others = [("replace_tag", rng.choice(("early", "t"))), ("rename_tag", "early", "t"), ("rename_branch", name, "c"),
+              ("analyze",), ("unexisting",), ("expire_tags",), ("expire_changelogs",), ("write",), ("write", name),
+              ("option", "snapshot.expire.limit", "1"), ("option", "changelog.num-retained.max", "4")]  # fmt: skip
+    taking = [("truncate",), ("delete", rng.randrange(3))]
+    if kind == "append, partitions":
+        taking += [("drop_partition", rng.randrange(2))] * 3
+    if rng.random() < 0.4:
+        step = drawn_step(rng)
+        return ("write",) if takes and step[0] == "consume" else step
+    return rng.choice([*others, *others, *taking, *taking] if takes else others)
+
+
+def drawn_script(rng, *, others=False):
     """A script without events: two or three actors, one of them often a cut."""
     kind, state = rng.choice(KINDS), rng.choice(STATES)
+    takes = others and rng.random() < 0.5
     programs = []
     for _ in range(rng.choice((2, 2, 3))):
-        steps = [drawn_step(rng) for _ in range(rng.choice((1, 2, 3, 4)))]
+        count = rng.choice((1, 2, 3, 4))
+        steps = [other_step(rng, kind, takes=takes) if others else drawn_step(rng) for _ in range(count)]
         if rng.random() < 0.3:
             name = rng.choice(("b", "c"))
             steps = [("branch", name), ("write", name), *steps, ("fast_forward", name, rng.random() < 0.5)]
@@ -169,13 +212,17 @@ def drawn_script(rng):
     return Script(kind, state, tuple(programs))
 
 
-def run_seed(seed):
-    """Play the script of a seed. Gives the script with its events, and what is wrong."""
+def run_seed(seed, *, others=False):
+    """Play the script of a seed. Gives the script with its events, and what is wrong.
+
+    `others`: with the verbs of `other_step`, and clocks that jump.
+    """
     rng = random.Random(seed)
-    script = drawn_script(rng)
+    script = drawn_script(rng, others=others)
     keen = tuple((rng.randrange(len(script.programs)), *rng.choice(KEEN)) for _ in range(rng.choice((0, 0, 1, 2))))
     chooser = Random(
-        rng, often=rng.choice((0, 0.01, 0.03, 0.1, 0.3)), faults=rng.choice((0, 0, 1, 1, 2)), jumps=0,
+        rng, often=rng.choice((0, 0.01, 0.03, 0.1, 0.3)), faults=rng.choice((0, 0, 1, 1, 2)),
+        jumps=rng.choice((0, 0, 1, 2)) if others else 0, jump_lengths=(1, 700, 4000),
         fault_share=rng.choice((0.01, 0.05)), keen=keen,
     )  # fmt: skip
     wrong, _ = play(script, chooser)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from simulation.contents import Broken, Files, folded, snapshot_of, tag_of
@@ -19,6 +20,12 @@ CUTS = ("rollback", "fast_forward", "fast_forward discard")
 OVERTAKEN = "ended in the meantime: this call stops. Call it again"
 """What a cut says if the one that it took over ended at the same call: nobody but its user finishes it."""
 TAKEN_OVER = "If the other one does not complete the work"
+
+
+class Taking(NamedTuple):
+    """What a call does that takes rows away: those for which `goes` is true."""
+
+    goes: Callable[[tuple], bool]
 
 
 class Published(NamedTuple):
@@ -93,6 +100,12 @@ class Judge:
             self.files.data[effect.path.rsplit("/", 1)[1]] = effect.data
             if is_snapshot(effect.path):
                 self._publish(effect.path, effect.data, effect.call, effect)
+        elif effect.verb == "rename":
+            source, target = effect.path + "/", effect.data.decode() + "/"
+            self.there = {
+                target + path.removeprefix(source) if path.startswith(source) else path: one
+                for path, one in self.there.items()
+            }
         elif effect.verb == "delete" and is_snapshot(effect.path):
             gone = self.there.pop(effect.path, None)
             if gone is not None and effect.call.what in CUTS:
@@ -132,7 +145,11 @@ class Judge:
         if snapshot.id > 1 and parent is None:
             raise Broken(f"{call} published snapshot {snapshot.id} on a parent that never was: {snapshot.parent}")
         before = parent.rows if parent else frozenset()
-        added = frozenset(call.deed) if call.deed and snapshot.commit_kind is CommitKind.APPEND else frozenset()
+        added = frozenset()
+        if isinstance(call.deed, Taking) and snapshot.commit_kind in (CommitKind.APPEND, CommitKind.OVERWRITE):
+            before = frozenset(row for row in before if not call.deed.goes(row))
+        elif call.deed and snapshot.commit_kind is CommitKind.APPEND:
+            added = frozenset(call.deed)
         if one.rows != before | added:
             raise Broken(f"{call} published snapshot {snapshot.id} with {changed(before | added, one.rows)}")
         if added & before:
@@ -193,13 +210,16 @@ class Judge:
         if not any(is_unfinished(call) for call in self.world.calls):
             self.wrong.append("a cut is left, and no call died or met a fault")
         self.finished = cut
-        if cut.verb == FAST_FORWARD:
-            try:
+        there = [one for one in self.there.values() if not one.branch]
+        try:
+            if cut.verb == FAST_FORWARD:
                 table.fast_forward(cut.branch, discard=True)
-                return
-            except BranchNotFoundError:
-                pass
-        table.rollback_to(cut.snapshots[-1].id)
+            else:
+                table.rollback_to(cut.snapshots[-1].id)
+        except BranchNotFoundError:
+            table.rollback_to(cut.snapshots[-1].id)
+        left = {Base.of(one.value) for one in table.snapshots()}
+        self.cut += [(one, None) for one in there if one.base not in left]
 
     def _repair(self):
         """What another cut ended at the very call at which one took it over says so, and may leave a gap."""
@@ -243,20 +263,19 @@ class Judge:
 
     def _check_acknowledged(self):
         """What was acknowledged on main is in the table, unless a cut took it that says so and was allowed to."""
-        latest = self.table()._root.snapshots.latest()
-        chain = frozenset(self.chain(latest)) if latest is not None else frozenset()
-        rows = self.by_base[Base.of(latest)].rows if latest is not None else frozenset()
+        chain = self._chain_of(self.table())
         for call in self.world.calls:
             if call.deed is None or call.end != "done" or call.what.strip() not in ("write", "numbered"):
                 continue
-            if frozenset(call.deed) <= rows:
+            if self._is_in(call, chain):
                 continue
             cuts = [(gone, cut) for gone, cut in self.cut if frozenset(call.deed) <= gone.rows]
             if not cuts:
-                if self.finished is None:
-                    self.wrong.append(f"{call} was acknowledged and is not in the table")
+                self.wrong.append(f"{call} was acknowledged and is not in the table")
                 continue
             gone, cut = cuts[-1]
+            if cut is None:  # the judge has finished a cut that was left, and discarded this
+                continue
             if cut.what == "fast_forward":
                 self.wrong.append(f"{cut} took {call}, and was not to discard anything")
             elif cut.end == "done" and gone.snapshot.id not in gone_of(cut.result):
@@ -264,6 +283,29 @@ class Judge:
             elif cut.ended < call.began:
                 self.wrong.append(f"{cut} took {call}, which began later")
         self._check_targets(chain)
+        self._check_kept()
+
+    def _chain_of(self, table):
+        latest = table._root.snapshots.latest()
+        return frozenset(self.chain(latest)) if latest is not None else frozenset()
+
+    def _is_in(self, call, chain):
+        """Whether a snapshot of a history holds the rows of a call: what follows it only takes away what it has to."""
+        return any(frozenset(call.deed) <= self.by_base[base].rows for base in chain if base in self.by_base)
+
+    def _check_kept(self):
+        """What was acknowledged on branches, and tags, are there if no call takes any away."""
+        whats = {call.what for call in self.world.calls}
+        table = self.table()
+        if not whats & {"delete_branch", "rename_branch"}:
+            for call in self.world.calls:
+                is_ours = call.end == "done" and call.what in ("write b", "write c")
+                if is_ours and not self._is_in(call, self._chain_of(table.branch(call.what[-1]))):
+                    self.wrong.append(f"{call} was acknowledged and is not in the branch")
+        if not whats & {*CUTS, "delete_tag", "rename_tag"}:
+            wanted = {"early", *("t" for call in self.world.calls if (call.what, call.end) == ("create_tag", "done"))}
+            if lost := wanted - {tag.name for tag in table.tags()}:
+                self.wrong.append(f"the tags {sorted(lost)} are gone")
 
     def _check_targets(self, chain):
         """The last cut decides what the table comes from."""

@@ -16,9 +16,9 @@ BOUNDED, BOUNDED_SHARDS = 120, 4
 FULL, FULL_SHARDS = 50_000, 200
 
 
-def go_through(seeds):
+def go_through(seeds, *, others=False):
     for seed in seeds:
-        script, wrong = care.run_seed(seed)
+        script, wrong = care.run_seed(seed, others=others)
         if wrong:
             raise AssertionError("\n".join([f"seed {seed}", *wrong, as_test(shrunk(script, wrong, care.play))]))
 
@@ -39,6 +39,17 @@ def test_no_schedule_of_care_of_many_breaks_a_table(number):
     go_through(shard(number, FULL_SHARDS, FULL, first=1_000_000))
 
 
+@pytest.mark.parametrize("number", range(BOUNDED_SHARDS))
+def test_no_schedule_of_all_verbs_of_care_breaks_a_table(number):
+    go_through(shard(number, BOUNDED_SHARDS, BOUNDED), others=True)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("number", range(FULL_SHARDS))
+def test_no_schedule_of_all_verbs_of_many_breaks_a_table(number):
+    go_through(shard(number, FULL_SHARDS, FULL, first=2_000_000), others=True)
+
+
 def test_schedules_cut_race_fail_and_end():
     """The schedules are not idle."""
     seen = set()
@@ -52,6 +63,18 @@ def test_schedules_cut_race_fail_and_end():
     assert seen >= {(verb, "done") for verb in verbs}
     assert seen >= {("rollback", "failed"), ("fast_forward", "failed"), "to", "told", "cut off"}
     assert seen & set(world.FAULTS)
+
+
+def test_schedules_of_all_verbs_end_well_and_see_clocks_jump():
+    seen = set()
+    for seed in range(70):
+        script, _ = care.run_seed(seed, others=True)
+        _, run = care.play(script)
+        seen |= {call.what for call in run.calls if call.end == "done"} | {event.what for event in script.events}
+    assert seen >= {
+        "jump", "truncate", "delete", "drop_partitions", "replace_tag", "rename_tag", "rename_branch", "analyze",
+        "remove_unexisting_files", "expire_tags", "expire_changelogs",
+    }  # fmt: skip
 
 
 FOUND = {

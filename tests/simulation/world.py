@@ -458,11 +458,12 @@ class Random:
     there happens: "to" another, "fault", or "any" of both.
     """
 
-    def __init__(self, rng, *, often, faults, jumps, fault_share=0.03, keen=()):
+    def __init__(self, rng, *, often, faults, jumps, jump_lengths=(1, 700, 4000, 100_000), fault_share=0.03, keen=()):
         self.rng = rng
         self.often = often
         self.faults = faults
         self.jumps = jumps
+        self.jump_lengths = jump_lengths
         self.fault_share = fault_share
         self.keen = keen
         self.drawn: list[Event] = []
@@ -489,7 +490,7 @@ class Random:
             yield Event(actor.index, actor.steps, self.rng.choice(kinds))
         if self.jumps and self.rng.random() < 0.02:
             self.jumps -= 1
-            yield Event(actor.index, actor.steps, "jump", self.rng.choice((1, 700, 4000, 100_000)))
+            yield Event(actor.index, actor.steps, "jump", self.rng.choice(self.jump_lengths))
 
 
 def below(store, directory):

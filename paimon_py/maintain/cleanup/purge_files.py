@@ -57,6 +57,7 @@ def purge_files(table: OpenTable, truncate: Callable[[], CommitResult]) -> Remov
             f"{root.path} was rolled back to snapshot {latest} in the meantime, and is not empty; call again",
             table=root.path,
         )
+    root.schemas.latest()
     root.store.delete_tree(changelog_directory(root.path))
     return remove_orphans(root, root.env.clock.millis(), dry_run=False)
 
