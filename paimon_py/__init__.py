@@ -77,7 +77,7 @@ from paimon_py.table.snapshots import Manifest, Snapshot, Tag
 from paimon_py.table.table import Table
 
 if TYPE_CHECKING:
-    from paimon_py.codec.blob_refs import BlobRef
+    from paimon_py.codec.blob_refs import BlobRef, BlobViewRef
     from paimon_py.expr.sql import sql
     from paimon_py.files.variant_value import Variant, variant
     from paimon_py.lsm.writer import LSMWriter
@@ -112,6 +112,7 @@ __all__ = [
     "BadRow",
     "Before",
     "BlobRef",
+    "BlobViewRef",
     "BranchNotFoundError",
     "Catalog",
     "CatalogFunction",
@@ -208,10 +209,10 @@ def __getattr__(name: str) -> object:
         from paimon_py.scan.scan import Scan
 
         return Scan
-    if name == "BlobRef":
-        from paimon_py.codec.blob_refs import BlobRef
+    if name in ("BlobRef", "BlobViewRef"):
+        from paimon_py.codec import blob_refs
 
-        return BlobRef
+        return getattr(blob_refs, name)
     if name == "sql":
         from paimon_py.expr.sql import sql
 

@@ -13,7 +13,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.metastores.metastore import Metastore, TableName
 from paimon_py.progress import Progress
 from paimon_py.spec.layout import schema_path
-from paimon_py.spec.supported import check_readable
+from paimon_py.spec.supported import check_movable, check_readable
 from paimon_py.table.table import Table
 
 
@@ -24,6 +24,7 @@ def clone_table(
     """See `Catalog.clone_table`. Returns the new table, None in a dry run."""
     root = source._root
     check_readable(source._schema)
+    check_movable(source._schema, "clone")
     target = metastore.new_location(name)
     if target is None:
         raise AlreadyExistsError(f"table {str(name)!r} already exists", table=str(name))

@@ -38,9 +38,7 @@ class BlobRef(msgspec.Struct, frozen=True):
     length: int | None = None
 
     def __post_init__(self) -> None:
-        uri = self.uri
-        if not isinstance(uri, str) or (not uri.isascii() and any("\ud800" <= letter <= "\udfff" for letter in uri)):
-            raise UsageError(f"the uri of a BlobRef is a string, not {self.uri!r:.200}")
+        _check_text("uri", self.uri)
         for name, given in (("offset", self.offset), ("length", self.length)):
             is_whole = isinstance(given, Integral) and not isinstance(given, bool) and 0 <= given < 1 << 63
             if not is_whole and not (given is None and name == "length"):
@@ -65,11 +63,27 @@ class BlobRef(msgspec.Struct, frozen=True):
 
 
 class BlobViewRef(msgspec.Struct, frozen=True):
-    """A BLOB value of another table: the table's name `db.table`, the id of the column, and the id of the row."""
+    """A BLOB value of another table: the table's name `db.table`, the id of the column, and the id of the row.
+
+    A table stores `bytes(ref)`; `BlobViewRef.from_bytes` is the inverse.
+
+    Raises: UsageError for values that cannot be stored.
+    """
 
     table: str
     field_id: int
     row_id: int
+
+    def __post_init__(self) -> None:
+        _check_text("table", self.table)
+        for name, given, bits in (("field_id", self.field_id, 31), ("row_id", self.row_id, 63)):
+            if not isinstance(given, Integral) or isinstance(given, bool) or not 0 <= given < 1 << bits:
+                raise UsageError(f"the {name} of a BlobViewRef is a whole number from 0, not {value_repr(given)}")
+
+    def __bytes__(self) -> bytes:
+        text = self.table.encode()
+        head = struct.pack("<Bqi", _VIEW_VERSION, _VIEW_MAGIC, len(text))
+        return head + text + struct.pack("<iq", self.field_id, self.row_id)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> BlobViewRef:
@@ -79,7 +93,14 @@ class BlobViewRef(msgspec.Struct, frozen=True):
         """
         text, rest = _parts(data, _VIEW_MAGIC, _VIEW_VERSION, 12, "a view of a blob")
         field_id, row_id = struct.unpack("<iq", rest)
+        if field_id < 0 or row_id < 0:
+            raise CorruptionError(f"a view of a blob leads to row {row_id} of column {field_id}")
         return cls(text, field_id, row_id)
+
+
+def _check_text(name: str, text: str) -> None:
+    if not isinstance(text, str) or (not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)):
+        raise UsageError(f"the {name} of a reference to a BLOB is a string, not {text!r:.200}")
 
 
 def _parts(data: bytes, magic: int, version: int, rest_bytes: int, what: str) -> tuple[str, bytes]:

@@ -73,6 +73,7 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
         compacted: becomes the second one.
         compact_base: if a writer compacted its own new files, the snapshot whose files the writer knew; rows that
             others committed since then must not be bypassed.
+        packs: names of the packs of BLOBs that the writer created.
     """
 
     partition: bytes
@@ -81,6 +82,7 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
     written: Edit = _NOTHING
     compacted: Edit = _NOTHING
     compact_base: Base | None = None
+    packs: tuple[str, ...] = ()
 
     @property
     def place(self) -> Bucket:

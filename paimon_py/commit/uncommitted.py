@@ -36,12 +36,14 @@ def discarding_on_failure(discard: Callable[[], object]) -> Iterator[None]:
 
 
 def delete_made(files: OpenTable, buckets: Iterable[BucketChanges]) -> None:
-    """Delete the data and changelog files of changes that will never be committed, including compacted ones.
+    """Delete the files and packs of changes that will never be committed, including compacted files.
 
     Files that cannot be deleted stay as orphans.
     """
     for bucket in buckets:
-        files.bucket(*bucket.place).delete(bucket.made_files)
+        place = files.bucket(*bucket.place)
+        place.delete(bucket.made_files)
+        place.delete_packs(bucket.packs)
 
 
 def discard(files: OpenTable, changes: Changes) -> None:

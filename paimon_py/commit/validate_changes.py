@@ -26,7 +26,7 @@ from paimon_py.lazy import lazy_property
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.open_table import OpenTable
-from paimon_py.spec.blobs import fields_apart
+from paimon_py.spec.blobs import PACK_SUFFIX, fields_apart
 from paimon_py.spec.bounds import SEQUENCE_MAX
 from paimon_py.spec.bucket_mode import UNAWARE, BucketMode, bucket_mode
 from paimon_py.spec.data_file import EMPTY_ROW, DataFile, FileKind, FileSource, Stats
@@ -81,6 +81,7 @@ def _check(files: OpenTable, changes: Changes, known_ids: Callable[[], frozenset
     for bucket in changes.buckets:
         _check_place(schema, bucket)
         _check_changelog(schema, bucket)
+        _check_packs(bucket)
         for edit in (bucket.written, bucket.compacted):
             new = _check_edit(levels, edit, columns)
             _check_numbers(schema, bucket, edit, new)
@@ -246,6 +247,11 @@ def _check_file(file: DataFile, *, ranged: bool, parts: frozenset[tuple[str, ...
     _require(file.is_apart <= is_part and not (file.is_apart and ranged), "file {} contains no separate columns", name)
     _require(fits, "file {} contains a part of its rows' columns", name)
     _require(where is None or where.rpartition("/")[2] == name, "file {} is at {}", name, where)
+
+
+def _check_packs(bucket: BucketChanges) -> None:
+    for name in bucket.packs:
+        _require(check_file_name(name).endswith(PACK_SUFFIX), "file {} is not a pack", name)
 
 
 def _check_beside(file: DataFile) -> None:

@@ -24,7 +24,7 @@ Source: Java `MergeIntoPaimonTable`, whose join Spark runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain
 
 import msgspec
@@ -236,7 +236,7 @@ class _Sink:
         """Send new rows."""
         self._send(NEW, data, fills_nulls=True)
 
-    def write_again(self, batch: pa.RecordBatch) -> None:
+    def write_again(self, batch: pa.RecordBatch, known_blobs: Container[str] = ()) -> None:  # noqa: ARG002
         """Send changed rows."""
         self._send(CHANGED, batch, fills_nulls=False)
 

@@ -18,7 +18,7 @@ from paimon_py.files.stats import SYSTEM_MODE, StatsMode, changelog_modes, value
 from paimon_py.formats.base import UNWRITABLE_TIMES, Encoder, WriteSettings
 from paimon_py.formats.registry import format_of
 from paimon_py.lazy import lazy_property
-from paimon_py.spec.blobs import fields_apart
+from paimon_py.spec.blobs import fields_apart, packed_fields
 from paimon_py.spec.data_file import FileSource
 from paimon_py.spec.file_indexes import IndexColumn, index_columns
 from paimon_py.spec.options import Options
@@ -54,6 +54,7 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         is_changelog: whether files contain changes: they have other names, and keys may repeat.
         is_part: whether files contain only some columns of their rows, and other files the rest.
         apart: columns that are written to separate `.blob` files, with the target size `apart_target_bytes`.
+        packed: columns that contain references to packs, which an extra file lists.
         vectors: the layout of the separate files with vectors.
         is_vectors: whether files contain only vectors, of the rows of another file.
     """
@@ -76,6 +77,7 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     is_part: bool = False
     apart: tuple[Field, ...] = ()
     apart_target_bytes: int = 0
+    packed: tuple[str, ...] = ()
     vectors: FileLayout | None = None
     is_vectors: bool = False
 
@@ -157,9 +159,16 @@ def file_layout(
         is_part=bool(apart or vectors),
         apart=apart,
         apart_target_bytes=options.find_size("blob.target-file-size") or target_bytes,
+        packed=tuple(field.name for field in packed_fields(schema)),
         vectors=vector_layout(whole) if vectors else None,
     )
     return _with_modes(layout, schema, modes)
+
+
+def blob_target_bytes(schema: TableSchema) -> int:
+    """The size at which the next pack of BLOBs begins."""
+    options = Options(schema.options)
+    return options.find_size("blob.target-file-size") or options.find_size("target-file-size") or _KEYED_TARGET_BYTES
 
 
 def _write_settings(options: Options, raw: Mapping[str, str], level: int) -> WriteSettings:
@@ -240,7 +249,7 @@ def changelog_layout(schema: TableSchema, *, level: int = 0) -> FileLayout:
         layout = msgspec.structs.replace(layout, settings=settings)
     if options.is_set("changelog-file.stats-mode"):
         layout = _with_modes(layout, schema, changelog_modes(schema.options, schema.fields))
-    return msgspec.structs.replace(layout, target_rows=_ANY_ROWS, indexes=(), is_changelog=True)
+    return msgspec.structs.replace(layout, target_rows=_ANY_ROWS, indexes=(), is_changelog=True, packed=())
 
 
 def write_again(schema: TableSchema, write: Callable[[TableSchema], T]) -> T:

@@ -44,7 +44,7 @@ def is_whole_file(layout: FileLayout, rows: int, size_bytes: int) -> bool:
         return False
     if size_bytes > min(_SMALL_BYTES, layout.target_size_bytes // _STEPS_PER_FILE):
         return False
-    if layout.indexes or layout.apart or layout.is_part or layout.holds_row_ids:
+    if layout.indexes or layout.apart or layout.packed or layout.is_part or layout.holds_row_ids:
         return False
     # asked of every small bucket, and comparing an encoder with a protocol takes 0.1 ms
     encodes_slices: bool = getattr(layout.encoder, "encodes_slices", False)

@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.binary_row import encode_few
-from paimon_py.codec.columns import numpy_values
+from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.codec.file_index.container import encode as encode_indexes
+from paimon_py.codec.pack_references import Pack, encode_packs, packs_of
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.env import Clock
 from paimon_py.errors import PaimonError
@@ -25,6 +26,7 @@ from paimon_py.files.physical import key_copy
 from paimon_py.files.places import BucketPlace
 from paimon_py.files.stats import stats_of
 from paimon_py.formats.base import ColumnBounds, FileWriter, encoding
+from paimon_py.spec.blobs import REFERENCES_SUFFIX
 from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, DataFile, Stats
 from paimon_py.spec.file_indexes import INDEX_SUFFIX
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND
@@ -183,9 +185,11 @@ class RollingWriter:
     def _finish(self) -> None:
         assert self._open is not None
         file = self._open.finish(self._clock.local_millis(), self._next_sequence)
-        index, self._open = self._open.index, None
-        if index is not None:
-            file = self._build_indexes(file, index.finish())
+        opened, self._open = self._open, None
+        if opened.index is not None:
+            file = self._build_indexes(file, opened.index.finish())
+        if self._layout.packed:
+            file = self._add_extra(file, REFERENCES_SUFFIX, encode_packs(opened.packs))
         self._next_sequence += file.row_count
         self._files.append(file)
         if self._beside is not None:
@@ -206,11 +210,15 @@ class RollingWriter:
         data = encode_indexes(indexes)
         if len(data) <= self._layout.index_limit_bytes:
             return msgspec.structs.replace(file, embedded_index=data)
-        path = self._paths[-1] + INDEX_SUFFIX
+        return self._add_extra(file, INDEX_SUFFIX, data)
+
+    def _add_extra(self, file: DataFile, suffix: str, data: bytes) -> DataFile:
+        """The file with an extra file next to it, which is written."""
+        path = next(path for path in reversed(self._paths) if path.endswith(f"/{file.name}")) + suffix
         with new_file(self._store, path) as sink:
-            sink.write(encode_indexes(indexes))
+            sink.write(data)
         self._paths.append(path)
-        return msgspec.structs.replace(file, extra_files=(file.name + INDEX_SUFFIX,))
+        return msgspec.structs.replace(file, extra_files=(*file.extra_files, file.name + suffix))
 
     def _step(self, batch: pa.RecordBatch) -> int:
         """The number of rows to write before the next size check: a small part of the maximum."""
@@ -236,6 +244,7 @@ class _OpenFile:
         self._sequences: list[int] = []
         self._deletes = 0
         self._is_changed = False
+        self.packs: set[Pack] = set()
 
     def add(self, batch: pa.RecordBatch, physical: pa.RecordBatch) -> None:
         with encoding(self.layout.format_name):
@@ -252,7 +261,15 @@ class _OpenFile:
         self._last = batch
         sequences = numpy_values(batch.column(SEQUENCE_NUMBER))
         self._sequences += [int(sequences.min()), int(sequences.max())]
-        self._deletes += int(np.count_nonzero(numpy_values(batch.column(VALUE_KIND)) & 1))
+        retracts = numpy_values(batch.column(VALUE_KIND)) & 1
+        self._deletes += int(np.count_nonzero(retracts))
+        if self.layout.packed:
+            self._add_packs(batch.filter(from_numpy(retracts == 0, pa.bool_())))
+
+    def _add_packs(self, rows: pa.RecordBatch) -> None:
+        """Record the packs that rows refer to; rows that retract others need none."""
+        for name in self.layout.packed:
+            self.packs.update(packs_of(rows.column(name)))
 
     def _add_numbers(self, numbers: pa.Array) -> None:
         """Record the snapshots that wrote rows; NULL stands for the next one."""

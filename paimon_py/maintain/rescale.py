@@ -162,7 +162,7 @@ def rewrite_splits(
 
     Raises: the errors of reading and writing
     """
-    request = Request(schema=table.schema, columns=table.schema.names)
+    request = Request(schema=table.schema, columns=table.schema.names).with_references()
     tally = tally or ProgressCounter(None, 0, "rows")
     for split in splits:
         part = ProgressShare(tally, split.row_count)

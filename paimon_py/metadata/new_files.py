@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from paimon_py.files.blob_packs import PackWriter
 from paimon_py.files.blob_writer import BlobFileWriter
 from paimon_py.files.layout import FileLayout
 from paimon_py.files.naming import DataFileNames, FileNames, NameRules, ReplacementNames
@@ -59,6 +60,10 @@ class NewFiles:
         return BlobFileWriter(
             self._root.files, self._place, self._names, field, schema_id=schema_id, target_bytes=target_bytes
         )
+
+    def begin_packs(self, target_bytes: int) -> PackWriter:
+        """A writer of packs of BLOBs, which starts a new pack at a size."""
+        return PackWriter(self._root.files, self._place, self._names, target_bytes)
 
     def begin(self, layout: FileLayout, first_sequence: int = 0) -> RollingWriter:
         """A writer of new files. `first_sequence`: the number of the first row of an append table."""

@@ -176,6 +176,12 @@ class BucketFiles:
                 with contextlib.suppress(StorageError):
                     self.table.root.files.delete(path)
 
+    def delete_packs(self, names: Iterable[str]) -> None:
+        """Delete packs of BLOBs that no row refers to; those that cannot be deleted stay."""
+        for name in names:
+            with contextlib.suppress(StorageError):
+                self.table.root.files.delete(data_file_path(self.directory, name))
+
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def schema_of(self, file: DataFile) -> TableSchema:

@@ -28,6 +28,7 @@ from paimon_py.spec.layout import (
 )
 from paimon_py.spec.redact import harmless_options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.supported import check_movable
 from paimon_py.storage.store import Store
 
 DATABASE_MARKER = ".database"
@@ -125,10 +126,12 @@ class DirectoryMetastore:
     def rename_table(self, name: TableName, to: TableName) -> None:
         """See `Metastore.rename_table`."""
         path, target = self._path(name), self._path(to)
-        if not Schemas(self._store, path).ids():
+        schemas = Schemas(self._store, path)
+        if not schemas.ids():
             raise TableNotFoundError(f"there is no table {str(name)!r}", path=path, table=str(name))
         if self._store.stat(target) is not None:
             raise AlreadyExistsError(f"table {str(to)!r} already exists", path=target, table=str(to))
+        check_movable(schemas.latest(), "rename")
         self._store.rename_directory(path, target)
 
     def repair(self, database: str | None, table: str | None) -> None:

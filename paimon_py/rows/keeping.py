@@ -168,7 +168,8 @@ class KeepingUpsert:
             picked = from_numpy(places[numbers[old]], pa.int64())
             copies = {field.name: column.take(picked) for field, column in zip(self._copied, columns, strict=True)}
             kept = {one.field.name: copies.get(one.field.name) for one in self._lacking}
-            writer.write_again(self._join(_take(rows, old), kept, _taken_kinds(kinds, old, UPDATE_AFTER)))
+            joined = self._join(_take(rows, old), kept, _taken_kinds(kinds, old, UPDATE_AFTER))
+            writer.write_again(joined, kept.keys())  # copies of BLOBs are references
         if len(new):
             added = _take(rows, new)
             self._require_whole(added)

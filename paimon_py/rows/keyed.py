@@ -6,7 +6,7 @@ Source: Java `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`, `MergeI
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -32,10 +32,12 @@ from paimon_py.rows.live_keys import live_keys
 from paimon_py.rows.matches import Probe
 from paimon_py.rows.update_check import UpdateCheck
 from paimon_py.rows.writer_changes import WriterChanges
+from paimon_py.scan.blob_values import BlobValues
 from paimon_py.scan.read import read_split
 from paimon_py.scan.request import Request
 from paimon_py.scan.row_kinds import row_kinds, texts_of
 from paimon_py.scan.split import Split
+from paimon_py.spec.blobs import packed_fields
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import sequence_groups
 from paimon_py.spec.options import Options
@@ -72,7 +74,7 @@ class RowSink(Protocol):
         """Take new rows; see `Writer.write_arrow`."""
         ...
 
-    def write_again(self, batch: pa.RecordBatch) -> None:
+    def write_again(self, batch: pa.RecordBatch, known_blobs: Container[str] = ()) -> None:
         """Take rows that were read; see `Writer.write_again`."""
         ...
 
@@ -83,16 +85,20 @@ class KeyedRows:
     def __init__(
         self, root: TableRoot, request: Request, schema: TableSchema, operations: Callable[[], Iterable[Operation]],
         tally: ProgressCounter, share: Share | GivenBuckets | None = None, sink: RowSink | None = None,
+        *, uses: Container[str] = (),
     ) -> None:
         """`operations` returns the operations for the check, for changing rows, and for adding rows. `tally` counts
         three steps per row and operation: the dry run, the decision, and the writing. `share`: as for `Writer`; rows
         stay in the buckets where they are read if it is a `BucketCursor`. `sink`: takes the rows, which are not written
-        here."""
+        here. `uses`: the columns that operations set or that values depend on; other BLOBs are not read."""
+        packed = [field.name for field in packed_fields(schema)]
+        self._known_blobs = frozenset(name for name in packed if name not in uses and sink is None)
+        self._read_blobs = tuple(name for name in packed if name not in self._known_blobs)
         self._sink = sink
         self._tally = tally
         self._share = share
         self._root = root
-        self._request = request
+        self._request = request.with_references() if request.returns_blobs else request
         self._schema = schema
         self._operations = operations
         self._kind_field = kind_field(schema)
@@ -271,11 +277,23 @@ class KeyedRows:
         if len(deleted):
             self._write(self._bare(_take(batch, deleted)), "-D", writer)
         if len(updated):
-            old = _take(batch, updated)
-            new = operation.update(old, decision.of(updated))
-            self._update_check.require(old, new)
-            self._write(new, "+U", writer)
+            for old, rows in self._with_blobs(batch, updated):
+                new = operation.update(old, decision.of(rows))
+                self._update_check.require(old, new)
+                self._write(new, "+U", writer)
         return len(deleted) + len(updated)
+
+    def _with_blobs(self, batch: pa.RecordBatch, rows: Ints) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+        """Some rows, with the bytes of BLOBs that operations set: all at once, or about 32 MB of bytes at a time."""
+        taken = _take(batch, rows)
+        if not self._read_blobs:
+            yield taken, rows
+            return
+        snapshots = () if self._snapshot is None else (self._snapshot.id,)
+        start = 0
+        for part in BlobValues(self._root, self._read_blobs, (), snapshots).fill(taken):
+            yield part, rows[start : start + part.num_rows]
+            start += part.num_rows
 
     def _bare(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows to delete, without values that a later row of the key would inherit."""
@@ -297,7 +315,7 @@ class KeyedRows:
         if kind == "+I":
             writer.write_arrow(batch)
         else:
-            writer.write_again(batch)
+            writer.write_again(batch, self._known_blobs)
 
 
 def _left_out(schema: TableSchema) -> tuple[str, ...]:

@@ -151,6 +151,7 @@ def merge_work(
     """
     check_updatable(table.schema, verb)
     keys = join_keys(table.schema, on)
+    data = with_blob_bytes(table, data)
     source = Source(data, keys, table.root.env.spill, source_limit(table.schema), table.schema.fields)
     names = {field.name for _, field in keys}
     unique = verb == "upsert" or (bool(table.schema.primary_keys) and names == set(table.schema.primary_keys))
@@ -269,12 +270,14 @@ def evaluator(
         if schema.primary_keys:
             moves = bucket_mode(schema) is BucketMode.CROSS_PARTITION
             given = BucketCursor() if moves and not work.adds_rows else share
-            return KeyedRows(table.root, request, schema, passes, tally, given, sink).evaluate(snapshot, splits)
+            uses = work.needs.union(work.sets)
+            rows = KeyedRows(table.root, request, schema, passes, tally, given, sink, uses=uses)
+            return rows.evaluate(snapshot, splits)
         if evolves_columns(schema):
             columns = ColumnWork(work.predicate, passes, work.sets, work.needs)
             return ColumnRows(table, columns, alone=work.alone, tally=tally).evaluate(snapshot, splits)
-        rows = AppendRows(OpenTable(table.root, schema), work.predicate, passes, alone=work.alone, tally=tally)
-        return rows.evaluate(snapshot, splits)
+        opened = OpenTable(table.root, schema)
+        return AppendRows(opened, work.predicate, passes, alone=work.alone, tally=tally).evaluate(snapshot, splits)
 
     return evaluate
 

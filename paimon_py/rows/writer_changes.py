@@ -7,7 +7,8 @@ from collections.abc import Iterator, Set
 import msgspec
 import pyarrow as pa
 
-from paimon_py.commit.changes import Bucket, Changes
+from paimon_py.commit.changes import Bucket, BucketChanges, Changes, Edit
+from paimon_py.commit.uncommitted import delete_made
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.write.session import Writer
@@ -21,6 +22,7 @@ class WriterChanges:
         self._root = table.root
         self._schema = table.schema
         self._parts: list[tuple[Writer, Changes]] = []
+        self._packs: list[BucketChanges] = []
 
     def take(self, writer: Writer) -> None:
         """Take over the output of a writer since the previous call.
@@ -47,12 +49,14 @@ class WriterChanges:
                         yield from files.stored_rows(file, fields)
 
     def drop(self, buckets: Set[Bucket]) -> None:
-        """Delete the output for some buckets."""
+        """Delete the output for some buckets, but not the packs of BLOBs that rows written again may refer to."""
         parts, self._parts = self._parts, []
         for writer, changes in parts:
             gone = tuple(each for each in changes.buckets if (each.partition, each.bucket) in buckets)
             rest = tuple(each for each in changes.buckets if (each.partition, each.bucket) not in buckets)
             self._parts.append((writer, msgspec.structs.replace(changes, buckets=rest)))
+            self._packs += (msgspec.structs.replace(each, written=Edit(), compacted=Edit()) for each in gone)
+            gone = tuple(msgspec.structs.replace(each, packs=()) for each in gone)
             writer.discard(msgspec.structs.replace(changes, buckets=gone))
 
     def discard(self) -> None:
@@ -60,3 +64,5 @@ class WriterChanges:
         parts, self._parts = self._parts, []
         for writer, changes in parts:
             writer.discard(changes)
+        delete_made(self._table, self._packs)
+        self._packs = []

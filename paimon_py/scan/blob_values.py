@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from paimon_py.codec.blob_arrays import replace_blobs
 from paimon_py.codec.blob_refs import BlobRef, BlobViewRef
 from paimon_py.codec.columns import Ints
 from paimon_py.metadata.blob_access import BlobAccess
@@ -49,7 +50,7 @@ class BlobValues:
         if options.get_bool(AS_DESCRIPTOR):
             return None
         places = {field.name: blob_place(request.schema, field) for field in request.fields}
-        wanted = (BlobPlace.REFERENCE, BlobPlace.OWN_FILES) if apart else (BlobPlace.REFERENCE,)
+        wanted = {BlobPlace.REFERENCE, BlobPlace.PACK} | ({BlobPlace.OWN_FILES} if apart else set())
         references = [name for name, place in places.items() if place in wanted]
         resolves = options.get_bool("blob-view.resolve.enabled")
         views = [name for name, place in places.items() if place is BlobPlace.VIEW and resolves]
@@ -84,7 +85,7 @@ class BlobValues:
                 stop = max(int(np.searchsorted(ends, before + _BATCH_BYTES, side="right")), start + 1)
                 part = batch.slice(start, stop - start)
                 columns = [
-                    self._bytes(column) if name in self._names else column
+                    replace_blobs(column, self._bytes) if name in self._names else column
                     for name, column in zip(part.schema.names, part.columns, strict=True)
                 ]
                 yield pa.RecordBatch.from_arrays(columns, schema=part.schema)
@@ -104,25 +105,8 @@ class BlobValues:
         return 0 if value is None else self._access.size(BlobRef.from_bytes(value))
 
     def _bytes(self, column: pa.Array) -> pa.Array:
-        if pa.types.is_large_binary(column.type):
-            refs = [None if value is None else BlobRef.from_bytes(value) for value in column.to_pylist()]
-            return pa.array([None if ref is None else self._access.read(ref) for ref in refs], column.type)
-        length = len(column)
-        first = column.offsets[0].as_py() if length else 0
-        last = column.offsets[length].as_py() if length else 0
-        offsets = pa.array(column.offsets.to_numpy() - first, pa.int32(), mask=_null_offsets(column))
-        if pa.types.is_map(column.type):
-            items = self._bytes(column.items.slice(first, last - first))
-            return pa.MapArray.from_arrays(offsets, column.keys.slice(first, last - first), items, column.type)
-        values = self._bytes(column.values.slice(first, last - first))
-        return pa.ListArray.from_arrays(offsets, values, column.type)
-
-
-def _null_offsets(column: pa.Array) -> np.ndarray | None:
-    """The mask of offsets that stand for NULL, in the form that Arrow takes."""
-    if not column.null_count:
-        return None
-    return np.append(column.is_null().to_numpy(zero_copy_only=False), False)
+        refs = [None if value is None else BlobRef.from_bytes(value) for value in column.to_pylist()]
+        return pa.array([None if ref is None else self._access.read(ref) for ref in refs], column.type)
 
 
 def _blobs_of(value: Sequence[Any] | None) -> list[bytes | None]:

@@ -18,7 +18,7 @@ from paimon_py.files.constant_columns import ConstantColumns
 from paimon_py.files.physical import TRACKED_FIELDS, evolves_columns, without_row_ids
 from paimon_py.lazy import lazy_property
 from paimon_py.scan.reach import reach
-from paimon_py.spec.blobs import blob_place
+from paimon_py.spec.blobs import AS_DESCRIPTOR, blob_place
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.types import Field
@@ -81,6 +81,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def returns_blobs(self) -> bool:
         """Whether BLOBs are returned, which may be references."""
         return any(blob_place(self.schema, field) is not None for field in self.fields)
+
+    def with_references(self) -> Request:
+        """The same request for references in place of the bytes of BLOBs, as rows contain them."""
+        options = {**self.schema.options, AS_DESCRIPTOR: "true"}
+        return msgspec.structs.replace(self, schema=msgspec.structs.replace(self.schema, options=options))
 
     @lazy_property
     def read_fields(self) -> tuple[Field, ...]:

@@ -15,16 +15,28 @@ from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, MapType, Ro
 BLOB_KEYS = frozenset((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT, Root.CHAR, Root.VARCHAR))
 """The allowed key types of a MAP of BLOBs."""
 
+PACK_SUFFIX = ".managed.blob"
+"""The end of the names of packs."""
+
+REFERENCES_SUFFIX = ".blobref"
+"""The end of the name of an extra file that lists the packs of a data file."""
+
+PACKING_ENGINES = ("deduplicate", "partial-update", "first-row")
+"""The merge engines of primary-key tables with BLOBs."""
+
 AS_DESCRIPTOR = "blob-as-descriptor"
 """The option of readers that return references instead of bytes."""
 
 
 class BlobPlace(enum.Enum):
-    """The location of the bytes of a column: in separate files, at the place that a reference in the rows names, or in
-    a column of another table.
+    """The location of the bytes of a column: in separate files, in packs next to the files of a primary-key table, at
+    the place that a reference in the rows names, or in a column of another table.
+
+    Rows contain references to the bytes in packs, too.
     """
 
     OWN_FILES = "own files"
+    PACK = "pack"
     REFERENCE = "reference"
     VIEW = "view"
 
@@ -55,11 +67,16 @@ def blob_place(schema: TableSchema, field: Field) -> BlobPlace | None:
     options = Options(schema.options)
     if field.name in options.get_list("blob-view-field"):
         return BlobPlace.VIEW
-    if schema.primary_keys or field.name in options.get_list("blob-descriptor-field"):
+    if field.name in options.get_list("blob-descriptor-field"):
         return BlobPlace.REFERENCE
-    return BlobPlace.OWN_FILES
+    return BlobPlace.PACK if schema.primary_keys else BlobPlace.OWN_FILES
 
 
 def fields_apart(schema: TableSchema) -> tuple[Field, ...]:
     """The columns whose bytes are stored in separate `.blob` files."""
     return tuple(field for field in schema.fields if blob_place(schema, field) is BlobPlace.OWN_FILES)
+
+
+def packed_fields(schema: TableSchema) -> tuple[Field, ...]:
+    """The columns whose bytes are stored in packs."""
+    return tuple(field for field in schema.fields if blob_place(schema, field) is BlobPlace.PACK)

@@ -11,7 +11,16 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from paimon_py.errors import UnsupportedError
-from paimon_py.spec.blobs import BlobPlace, blob_place, fields_apart, holds_blobs, is_blob, mentions_blobs
+from paimon_py.spec.blobs import (
+    PACKING_ENGINES,
+    BlobPlace,
+    blob_place,
+    fields_apart,
+    holds_blobs,
+    is_blob,
+    mentions_blobs,
+    packed_fields,
+)
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import sequence_groups, shared_members
 from paimon_py.spec.file_indexes import KINDS, index_kinds
@@ -99,6 +108,19 @@ def check_taggable(schema: TableSchema) -> None:
             "paimon_py cannot change tags of tables with tag.callbacks: the option names classes of Java, which are"
             " called after each change. Remove it, and let catalog.register_observer(f) call a function of Python",
             feature="tag.callbacks",
+        )
+
+
+def check_movable(schema: TableSchema, verb: str) -> None:
+    """Refuse to move or copy the files of a table whose rows contain the paths of its packs.
+
+    Raises: UnsupportedError
+    """
+    if fields := packed_fields(schema):
+        raise UnsupportedError(
+            f"paimon_py cannot {verb} tables with BLOBs under a primary key: the rows contain the full paths of the"
+            f" bytes of {fields[0].name!r}; write the rows to a new table",
+            feature="BLOBs under a primary key",
         )
 
 
@@ -227,16 +249,23 @@ def _hidden_blob(schema: TableSchema, _options: Options) -> str | None:
 
 
 def _blob_write(schema: TableSchema, _options: Options) -> str | None:
-    """Detects BLOB columns that can only be read: packs of primary-key tables, lists of references, views."""
+    """Detects BLOB columns that can only be read: lists of references or of views."""
     for field in schema.fields:
-        place = blob_place(schema, field)
-        if place is BlobPlace.VIEW:
-            return f"BLOB column {field.name!r} of views"
-        if place is BlobPlace.REFERENCE and schema.primary_keys:
-            return f"BLOB column {field.name!r} under a primary key"
-        if place is BlobPlace.REFERENCE and not is_blob(field.type):
+        if blob_place(schema, field) in (BlobPlace.REFERENCE, BlobPlace.VIEW) and not is_blob(field.type):
             return f"BLOB column {field.name!r} of lists of references"
     return None
+
+
+def _packed_blobs(schema: TableSchema, options: Options) -> str | None:
+    """Detects packs of BLOBs beside options with which Java writes none."""
+    if not packed_fields(schema):
+        return None
+    producer, engine = options.get_enum("changelog-producer"), options.get_enum("merge-engine")
+    if engine not in PACKING_ENGINES:
+        return f"BLOBs and merge-engine={engine}"
+    if producer != "none":
+        return f"BLOBs and changelog-producer={producer}"
+    return "BLOBs and data-file.external-paths" if options.is_set("data-file.external-paths") else None
 
 
 def _lone_blobs(schema: TableSchema, options: Options) -> str | None:
@@ -346,6 +375,7 @@ _FEATURES = (
     Feature(_hidden_blob),
     Feature(_lone_blobs),
     Feature(_blob_write, readable=True),
+    Feature(_packed_blobs, readable=True),
     Feature(_in_text("video-frame-field")),
     Feature(_switched_on("pk-clustering-override"), readable=True),
     Feature(_switched_on("query-auth.enabled")),

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from paimon_py.errors import OptionError, SchemaError
 from paimon_py.spec.aggregate_rules import check_aggregates
-from paimon_py.spec.blobs import holds_blobs, mentions_blobs
+from paimon_py.spec.blobs import PACKING_ENGINES, holds_blobs, mentions_blobs, packed_fields
 from paimon_py.spec.bucket_mode import is_cross_partition
 from paimon_py.spec.bucket_rules import check_bucket, check_bucket_key
 from paimon_py.spec.clustering import check_columns, check_incremental
@@ -104,6 +104,7 @@ def _blobs(schema: TableSchema, options: Options) -> None:
             )
     if found and len(found) == len(schema.fields):
         raise SchemaError("a table with BLOBs needs at least one other column", fields=(found[0].name,))
+    _packed_blobs(schema, options)
     apart = [] if schema.primary_keys else found
     if apart and not options.get_bool("data-evolution.enabled"):
         raise SchemaError(
@@ -111,6 +112,29 @@ def _blobs(schema: TableSchema, options: Options) -> None:
             "'data-evolution.enabled' = 'true'",
             fields=(apart[0].name,),
         )
+
+
+def _packed_blobs(schema: TableSchema, options: Options) -> None:
+    """Check the options of a primary-key table whose BLOBs are stored in packs."""
+    names = {field.name for field in packed_fields(schema)}
+    if not names:
+        return
+    for option in ("bucket-key", "sequence.field"):
+        if wrong := names.intersection(options.get_list(option)):
+            name = min(wrong)
+            raise OptionError(f"{name!r} holds BLOBs and cannot be in {option!r}", option=option, value=name)
+    needed = {
+        "merge-engine": (options.get_enum("merge-engine"), PACKING_ENGINES),
+        "changelog-producer": (options.get_enum("changelog-producer"), ("none",)),
+    }
+    for option, (value, allowed) in needed.items():
+        if value not in allowed:
+            words = ", ".join(map(repr, allowed))
+            message = f"a primary key and BLOBs need {option!r} = {words}, not {value!r}"
+            raise OptionError(message, option=option, value=value)
+    for option in ("data-file.external-paths", "pk-clustering-override"):
+        if options.is_set(option) and options.get(option, "").lower() != "false":
+            raise OptionError(f"{option!r} and BLOBs under a primary key exclude each other", option=option)
 
 
 def _start(_schema: TableSchema, options: Options) -> None:

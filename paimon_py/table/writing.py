@@ -110,6 +110,7 @@ def upsert(
     if known is not None:
         return notify_again(table, of_earlier(known))
     count = known_rows(data)
+    data = with_blob_bytes(table, data)
     given = data if isinstance(data, (pa.Table, pa.RecordBatch)) else open_stream(data, table.schema.fields)
     lacking = missing_columns(table.schema, given.schema.names)
     if lacking:

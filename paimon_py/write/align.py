@@ -5,6 +5,7 @@ Source: Java `TableWriteImpl`, `DefaultValueRow`, `RowKindGenerator`, `RowKindFi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_schema, to_arrow_type
-from paimon_py.codec.blob_refs import BlobRef
+from paimon_py.codec.blob_refs import BlobRef, BlobViewRef
 from paimon_py.codec.columns import from_numpy, numpy_values, one_nan, text_array, validity_mask
 from paimon_py.errors import CorruptionError, OptionError, SchemaError, UsageError
 from paimon_py.expr.bind import near_names
@@ -97,9 +98,8 @@ class Alignment:
         self._fields = schema.fields
         self._keys = frozenset(schema.primary_keys)
         places = {*schema.primary_keys, *schema.partition_keys, *schema.bucket_keys} if fills_nulls else set()
-        self._references = frozenset(
-            field.name for field in schema.fields if blob_place(schema, field) is BlobPlace.REFERENCE
-        )
+        places_of_blobs = {field.name: blob_place(schema, field) for field in schema.fields}
+        self._references = {name: place for name, place in places_of_blobs.items() if place in _DECODES}
         self._kind_index = _kind_index(given, self._rules)
         problems = _unknown_columns(schema, given)
         self._columns: list[_Column] = []
@@ -163,7 +163,7 @@ class Alignment:
                 require_values(array, place, fix="fill them, or leave the rows out: no key is NULL")
             require_values(array, place)
         if field.name in self._references:
-            require_references(array, place_of(field.name))
+            require_references(array, place_of(field.name), self._references[field.name])
         return array
 
     def _kinds(self, batch: pa.RecordBatch, aligned: pa.RecordBatch) -> pa.Array | None:
@@ -259,18 +259,25 @@ def _kind_index(given: pa.Schema, rules: KindRules) -> int | None:
     return int(positions[0])
 
 
-def require_references(array: pa.Array, place: ColumnPlace) -> None:
-    """Refuse bytes that are not references, in a column of BLOB references.
+def require_references(array: pa.Array, place: ColumnPlace, kind: BlobPlace | None) -> None:
+    """Refuse bytes that are not references, in a column of BLOB references or of views.
 
     Raises: Misfit with the first such row.
     """
+    decode, word, call = _DECODES[kind]
     for row, value in enumerate(array.to_pylist()):
         if value is not None:
             try:
-                BlobRef.from_bytes(value)
+                decode(value)
             except CorruptionError as error:
-                before = " takes references and not bytes (first at "
-                raise Misfit(place, row, before, "); give BlobRef(url)") from error
+                raise Misfit(place, row, f" takes {word} and not bytes (first at ", f"); give {call}") from error
+
+
+_DECODES: dict[BlobPlace | None, tuple[Callable[[bytes], object], str, str]] = {
+    BlobPlace.REFERENCE: (BlobRef.from_bytes, "references", "BlobRef(url)"),
+    BlobPlace.VIEW: (BlobViewRef.from_bytes, "views", "BlobViewRef('db.table', field_id, row_id)"),
+}
+"""How the values of columns of references are decoded, called and made."""
 
 
 def _kind_bytes(column: pa.Array, name: str) -> pa.Array | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_py.codec.blob_refs import BlobRef
+from paimon_py.codec.blob_refs import BlobRef, BlobViewRef
 from paimon_py.errors import UsageError
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.root import TableRoot
@@ -18,12 +18,14 @@ from paimon_py.storage.refreshing_store import open_related
 from paimon_py.write.listed_rows import rows_of
 
 _CHUNK_BYTES = 32 << 20
+_KEPT: dict[BlobPlace | None, type[BlobRef | BlobViewRef]] = {BlobPlace.REFERENCE: BlobRef, BlobPlace.VIEW: BlobViewRef}
+"""The values that columns of references take."""
 
 
 def bytes_of_sources(table: OpenTable, data: object) -> object:
     """The same rows with bytes in place of paths, open files and references, if they are mappings that contain any.
 
-    Columns of references take `BlobRef`s unchanged.
+    Columns of references take `BlobRef`s unchanged, and columns of views `BlobViewRef`s.
 
     Memory: rows with about 32 MB of bytes at a time, or one larger row.
     Raises: while rows are read, UsageError for a file that does not return bytes; StorageError; as `rows_of`.
@@ -37,12 +39,12 @@ def bytes_of_sources(table: OpenTable, data: object) -> object:
         return data
     if not any(_has_source(row.get(name)) for row in data for name in names):
         return data
-    kept = frozenset(name for name, place in places.items() if place is BlobPlace.REFERENCE)
+    kept = {name: _KEPT[place] for name, place in places.items() if place in _KEPT}
     return _chunks(table.root, table.schema.fields, names, kept, data)
 
 
 def _chunks(
-    root: TableRoot, fields: Sequence[Field], names: Sequence[str], kept: frozenset[str],
+    root: TableRoot, fields: Sequence[Field], names: Sequence[str], kept: Mapping[str, type[BlobRef | BlobViewRef]],
     rows: Sequence[Mapping[str, Any]],
 ) -> Iterator[pa.Table]:  # fmt: skip
     columns = list(dict.fromkeys(name for row in rows for name in row))
@@ -52,10 +54,10 @@ def _chunks(
         found = {name: row.get(name) for name in columns}
         for name in names:
             value = found.get(name)
-            if name in kept and isinstance(value, BlobRef):
+            if name in kept and isinstance(value, kept[name]):
                 found[name] = bytes(value)
             elif name in kept and _is_source(value):
-                raise UsageError(f"column {name!r} holds references: give BlobRef(url), not {value!r:.100}")
+                raise UsageError(f"column {name!r} takes {kept[name].__name__}(…) or NULL, not {value!r:.100}")
             elif name in found:
                 found[name] = _in_bytes(root, found[name])
                 size += _size(found[name])
@@ -70,7 +72,7 @@ def _chunks(
 def _is_source(value: object) -> bool:
     if isinstance(value, type):
         return False
-    return isinstance(value, BlobRef) or hasattr(value, "__fspath__") or hasattr(value, "read")
+    return isinstance(value, (BlobRef, BlobViewRef)) or hasattr(value, "__fspath__") or hasattr(value, "read")
 
 
 def _has_source(value: object) -> bool:
@@ -91,6 +93,8 @@ def _in_bytes(root: TableRoot, value: Any) -> Any:
         return tuple(_in_bytes(root, item) for item in value)
     if isinstance(value, BlobRef):
         return _read(root, value)
+    if isinstance(value, BlobViewRef):
+        raise UsageError(f"{value!r:.200} is for columns that the option 'blob-view-field' lists")
     if hasattr(value, "__fspath__"):
         return _read(root, BlobRef(value.__fspath__()))
     if not _is_source(value):

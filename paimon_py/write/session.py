@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Container, Generator, Iterator, Mapping
 from contextlib import closing
 from types import TracebackType
 from typing import TYPE_CHECKING
 from weakref import WeakMethod
 
+import msgspec
 import pyarrow as pa
 
 from paimon_py.api_hints import ApiHints
@@ -24,6 +25,7 @@ from paimon_py.errors import CorruptionError, SchemaError, UsageError
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.parallel import Budget
 from paimon_py.progress import ProgressCounter
+from paimon_py.spec.blobs import packed_fields
 from paimon_py.spec.bounds import SEQUENCE_MAX, is_long
 from paimon_py.spec.bucket_mode import counts_anew
 from paimon_py.spec.clustering import is_incremental
@@ -34,6 +36,7 @@ from paimon_py.write.bucket_kinds import routing_of
 from paimon_py.write.bucket_writer import BucketWriter
 from paimon_py.write.existing import NOTHING, LiveFileSummary, summarise
 from paimon_py.write.open_buckets import Begin, OpenBuckets
+from paimon_py.write.packed_blobs import PackedBlobs
 from paimon_py.write.route import Routed
 from paimon_py.write.settings import WriterSettings
 from paimon_py.write.streams import Piece, number_pieces, open_stream, with_blob_bytes
@@ -84,7 +87,8 @@ class Writer(ApiHints):
         relieve = None if self._compaction is None else self._compaction.relieve
         limit = settings.buffer_bytes - self._routing.memory_bytes
         self._buckets = OpenBuckets(_weakly(self._open), limit, table.root.env.pool, relieve)
-        self._unhanded = UncommittedOutput(table.root, self._buckets, self._compaction, self._routing)
+        self._packs = PackedBlobs(table) if packed_fields(table.schema) else None
+        self._unhanded = UncommittedOutput(table.root, self._buckets, self._compaction, self._routing, self._packs)
         self._chosen = PartitionChoice()
         self._times = PartitionTime.required_by(table.schema)
         self._checked: set[bytes] = set()
@@ -121,15 +125,18 @@ class Writer(ApiHints):
         """
         self._add(data, fills_nulls=True)
 
-    def write_again(self, batch: pa.RecordBatch) -> None:
+    def write_again(self, batch: pa.RecordBatch, known_blobs: Container[str] = ()) -> None:
         """Add rows that were read from the table: as `write_arrow`, but a NULL stays NULL where new rows get a default.
+
+        `known_blobs`: BLOB columns that contain references to packs of the table in place of bytes.
 
         Raises: as `write_arrow`.
         """
-        self._add(batch, fills_nulls=False)
+        self._add(batch, fills_nulls=False, known_blobs=known_blobs)
 
     def write_rows(self, batch: pa.RecordBatch, kinds: pa.Array | None) -> None:
-        """Add rows that have the table's columns and types, with their kinds as int8 (None: all +I).
+        """Add rows as files store them: with the table's columns and types, references to packs in place of BLOBs, and
+        their kinds as int8 (None: all +I).
 
         Raises: as `write_arrow`.
         """
@@ -179,6 +186,9 @@ class Writer(ApiHints):
         self._flush_all()
         buckets = self._finish()
         self._buckets.hand_over()
+        if self._packs is not None:
+            buckets = [msgspec.structs.replace(each, packs=self._packs.names(each.place)) for each in buckets]
+            self._packs.hand_over()
         self._live.free()
         changes = Changes(
             schema_id=self._schema.id,
@@ -273,7 +283,7 @@ class Writer(ApiHints):
         if self._end is not None:
             raise UsageError(f"this writer has {'been ' if self._end == 'closed' else ''}{self._end}; open a new one")
 
-    def _add(self, data: object, *, fills_nulls: bool) -> None:
+    def _add(self, data: object, *, fills_nulls: bool, known_blobs: Container[str] = ()) -> None:
         self._require_open()
         data = with_blob_bytes(OpenTable(self._table.root, self._schema), data)
         reader = open_stream(data, self._schema.fields)
@@ -281,7 +291,7 @@ class Writer(ApiHints):
         try:
             with closing(self._route(alignment, number_pieces(reader))) as found:
                 for parts in found:
-                    self._buckets.write(parts)
+                    self._buckets.write(parts if self._packs is None else self._packs.store(parts, known_blobs))
         except BaseException as error:
             self._give_up("failed")
             _explain(error)
@@ -380,6 +390,8 @@ class Writer(ApiHints):
     def _flush_all(self) -> None:
         try:
             self._buckets.flush()
+            if self._packs is not None:
+                self._packs.finish()
         except BaseException as error:
             self._give_up("failed")
             _explain(error)

@@ -15,6 +15,7 @@ from paimon_py.env import is_ending
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.redact import shown_url
 from paimon_py.write.open_buckets import OpenBuckets
+from paimon_py.write.packed_blobs import PackedBlobs
 from paimon_py.write.routing import Routing
 
 
@@ -22,13 +23,15 @@ class UncommittedOutput:
     """Rows and files of one writer that `changes()` has not handed over; knows nothing of the writer itself."""
 
     def __init__(
-        self, root: TableRoot, buckets: OpenBuckets, compaction: WriterCompaction | None, routing: Routing
-    ) -> None:
+        self, root: TableRoot, buckets: OpenBuckets, compaction: WriterCompaction | None, routing: Routing,
+        packs: PackedBlobs | None = None,
+    ) -> None:  # fmt: skip
         self._root = root
         self._process = root.env.ids.process()
         self._buckets = buckets
         self._compaction = compaction
         self._routing = routing
+        self._packs = packs
 
     @property
     def is_of_this_process(self) -> bool:
@@ -43,6 +46,8 @@ class UncommittedOutput:
         if self._compaction is not None:
             self._compaction.abort()
         self._routing.abort()
+        if self._packs is not None:
+            self._packs.abort()
 
     def watch(self, writer: object) -> None:
         """Warn when the writer is collected, or the process ends, while output is left; and delete it."""

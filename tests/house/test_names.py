@@ -23,7 +23,7 @@ PACKAGE = ROOT / "paimon_py"
 
 
 def test_every_name_in_all_resolves_and_nothing_else_is_public():
-    lazy = {"BlobRef", "LSMWriter", "Scan", "sql", "Step", "Stream", "Variant", "variant", *spark.__all__}
+    lazy = {"BlobRef", "BlobViewRef", "LSMWriter", "Scan", "sql", "Step", "Stream", "Variant", "variant", *spark.__all__}
     here = {name for name in vars(paimon_py) if not name.startswith("_")}
     modules = {path.stem for path in PACKAGE.glob("*.py")} | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     public = here - modules - {"annotations", "TYPE_CHECKING"}

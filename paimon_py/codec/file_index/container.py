@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from paimon_py.codec.java_text import decode_utf, encode_utf
 from paimon_py.errors import CorruptionError
 
 PREFIX_BYTES = 16
@@ -42,7 +43,10 @@ Head = dict[str, dict[str, IndexPlace]]
 
 def encode(indexes: Mapping[str, Mapping[str, bytes | None]]) -> bytes:
     """The container of indexes by column and type; None for an index without rows."""
-    names = [(_utf(column), [(_utf(kind), data) for kind, data in kinds.items()]) for column, kinds in indexes.items()]
+    names = [
+        (encode_utf(column), [(encode_utf(kind), data) for kind, data in kinds.items()])
+        for column, kinds in indexes.items()
+    ]
     size = PREFIX_BYTES + 8 + sum(len(column) + 4 + sum(len(k) + 8 for k, _ in kinds) for column, kinds in names)
     head = [_PREFIX.pack(_MAGIC, _VERSION, size), _INT.pack(len(names))]
     body: list[bytes] = []
@@ -87,12 +91,12 @@ def decode_head(head: bytes, path: str) -> Head:
         columns = _INT.unpack_from(head, PREFIX_BYTES)[0]
         at = PREFIX_BYTES + 4
         for _ in range(columns):
-            column, at = _text(head, at)
+            column, at = decode_utf(head, at)
             kinds = found.setdefault(column, {})
             count = _INT.unpack_from(head, at)[0]
             at += 4
             for _ in range(count):
-                kind, at = _text(head, at)
+                kind, at = decode_utf(head, at)
                 place = IndexPlace(*_PLACE.unpack_from(head, at))
                 if (kind in kinds or place.length < 0 or place.start != end) and (not place.is_empty or place.length):
                     raise ValueError(f"the {kind} of {column!r} begins at {place.start}, {end} is expected")
@@ -126,20 +130,3 @@ def cut(data: bytes, place: IndexPlace, path: str) -> bytes:
     if len(part) != place.length:
         raise CorruptionError(f"{path} ends within an index", path=path, offset=place.start)
     return part
-
-
-def _utf(text: str) -> bytes:
-    """Java's `writeUTF`: a length of two bytes, then characters of at most three bytes, surrogates one by one."""
-    units = text.encode("utf-16-be", "surrogatepass")
-    chars = "".join(chr((units[at] << 8) | units[at + 1]) for at in range(0, len(units), 2))
-    data = chars.encode("utf-8", "surrogatepass").replace(b"\0", b"\xc0\x80")
-    return struct.pack(">H", len(data)) + data
-
-
-def _text(head: bytes, at: int) -> tuple[str, int]:
-    length = struct.unpack_from(">H", head, at)[0]
-    end = at + 2 + length
-    if end > len(head):
-        raise struct.error("a name goes beyond its end")
-    chars = head[at + 2 : end].replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
-    return chars.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass"), end

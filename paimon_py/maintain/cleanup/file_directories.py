@@ -16,6 +16,7 @@ from typing import NamedTuple
 from paimon_py.maintain.cleanup.references import BranchRoot
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import Schemas
+from paimon_py.spec.blobs import PACK_SUFFIX
 from paimon_py.spec.layout import (
     CHANGELOG_PREFIX,
     DATABASE_SUFFIX,
@@ -41,9 +42,6 @@ from paimon_py.spec.layout import (
     user_directory,
 )
 from paimon_py.storage.store import Store
-
-_MANAGED_BLOBS = ".managed.blob"
-"""Packs of blobs: metadata do not reference them, and Java's cleaner ignores them too."""
 
 _ENTROPY = tuple(re.compile(f"[01]{{{size}}}") for size in (4, 4, 4, 8))
 """Directories below a bucket by which the external path strategy `entropy-inject` spreads files."""
@@ -78,8 +76,8 @@ class Directory(NamedTuple):
         """Whether a file of this name may be an orphan."""
         if self.content is Content.KEPT:
             return is_temporary(name)
-        if name.endswith(_MANAGED_BLOBS) or self.content is Content.NAMED:
-            return not name.endswith(_MANAGED_BLOBS)
+        if name.endswith(PACK_SUFFIX) or self.content is Content.NAMED:
+            return not name.endswith(PACK_SUFFIX)
         prefix = SNAPSHOT_PREFIX if self.content is Content.SNAPSHOTS else CHANGELOG_PREFIX
         return not name.startswith(prefix) and name not in (EARLIEST, LATEST)
 

@@ -172,10 +172,6 @@ def test_unsupported_operations_are_refused(catalog):
             made(catalog, columns, **options)
     with pytest.raises(SchemaError, match="row-tracking.enabled"):
         catalog.create_table("db.plain", Schema({"id": "INT", "a": "BLOB"}))
-    with pytest.raises(UnsupportedError, match="BLOB column 'a' of views"):
-        made(catalog, **{"blob-view-field": "a"})
-    with pytest.raises(UnsupportedError, match="BLOB column 'a' under a primary key"):
-        catalog.create_table("db.keyed", Schema({"id": "INT NOT NULL", "a": "BLOB"}), primary_key=["id"])
     with pytest.raises(UnsupportedError, match="of lists of references"):
         made(catalog, {"id": "INT", "a": "ARRAY<BLOB>"}, **{"blob-descriptor-field": "a"})
 
@@ -196,7 +192,7 @@ def test_references_are_kept_as_they_are(catalog, tmp_path):
     assert Ref.from_bytes(table.scan().to_arrow(blobs="refs")["ref"].to_pylist()[0]) == ref
     with pytest.raises(SchemaError, match="takes references"):
         table.write_arrow([{"id": 1, "ref": b"bytes"}])
-    with pytest.raises(UsageError, match="holds references"):
+    with pytest.raises(UsageError, match=r"takes BlobRef\(…\)"):
         table.write_arrow([{"id": 1, "ref": tmp_path / "wh" / "x"}])
 
 
