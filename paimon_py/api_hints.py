@@ -51,7 +51,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("files", "file_uris", "inspect", "get_add_actions"), "system('files').to_arrow()"),
         **dict.fromkeys(("optimize", "rewrite_data_files"), "compact()"),
         **dict.fromkeys(("vacuum", "expire", "cleanup_metadata"), "expire_snapshots() and remove_orphans()"),
-        **dict.fromkeys(("restore", "rollback", "rollback_to_snapshot"), "rollback_to(snapshot id, tag or time)"),
+        **dict.fromkeys(("rollback", "rollback_to_snapshot"), "rollback_to(snapshot id, tag or time) or restore(…)"),
         **dict.fromkeys(("columns", "column_names"), "schema.names"),
         **dict.fromkeys(("dtypes", "fields"), "schema.fields"),
         "primary_keys": "schema.primary_keys",

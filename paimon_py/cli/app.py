@@ -16,7 +16,7 @@ import paimon_py
 from paimon_py.cli.care import branch, compact, expire, rescale, tag
 from paimon_py.cli.cleaning import doctor, orphans
 from paimon_py.cli.definitions import alter, create, drop
-from paimon_py.cli.history import consumers, history, rollback
+from paimon_py.cli.history import consumers, history, restore, rollback
 from paimon_py.cli.iceberg import iceberg
 from paimon_py.cli.import_files import import_files
 from paimon_py.cli.listings import files, list_tables, partitions, show, show_schema, snapshots
@@ -39,7 +39,7 @@ _COMPLETE = "_PAIMON_PY_COMPLETE"
 
 
 _OTHER_WORDS = {
-    **dict.fromkeys(("restore", "undo", "revert", "reset"), "rollback"),
+    **dict.fromkeys(("undo", "revert", "reset"), "restore, or rollback"),
     **dict.fromkeys(("list", "tables", "databases"), "ls"),
     **dict.fromkeys(("describe", "desc", "info", "properties"), "show"),
     **dict.fromkeys(("log", "commits"), "history"),
@@ -93,7 +93,7 @@ def completion(shell: str) -> None:
 _COMMANDS = (
     list_tables, show, show_schema, snapshots, history, files, partitions, tree, top, report, doctor, head, diff,
     tail, sql, load, delete, import_files, care, compact, rescale, expire, orphans, tag, branch, create, alter, drop,
-    rollback, consumers, iceberg,
+    restore, rollback, consumers, iceberg,
 )  # fmt: skip
 _EXAMPLES = {
     "ls": ["ls warehouse", "ls s3://lake/wh shop -o s3.endpoint=https://s3.example"],
@@ -145,6 +145,7 @@ _EXAMPLES = {
         "alter warehouse/shop.db/orders --set snapshot.num-retained.max=20 --unset snapshot.time-retained",
     ],
     "drop": ["drop warehouse/shop.db/orders"],
+    "restore": ["restore warehouse/shop.db/orders --to 3", "restore shop.orders -w warehouse --to before-cleaning"],
     "rollback": ["rollback warehouse/shop.db/orders 3", "rollback warehouse/shop.db/orders before-cleaning --yes"],
     "consumers": ["consumers warehouse/shop.db/orders", "consumers warehouse/shop.db/orders reset loader 7"],
     "iceberg": ["iceberg warehouse/shop.db/orders", "iceberg warehouse/shop.db/orders publish"],

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from paimon_py import Table
 from paimon_py.cli.output import show_record, show_table, takes_format
-from paimon_py.cli.terminal import ask, takes_yes
+from paimon_py.cli.terminal import ask, progress, takes_yes
 from paimon_py.cli.values import state, takes_table
 
 _HISTORY = pa.schema([
@@ -52,6 +52,28 @@ def rollback(table: Table, target: int | str | datetime, yes: bool, form: str) -
         table._target(target)  # raises an error before the question
         ask(f"Roll back {table.location} from snapshot {latest and latest.id} to {target}?", yes=yes)
     show_record(msgspec.structs.asdict(table.rollback_to(target)), form)
+
+
+@click.command()
+@takes_table
+@click.option("--to", "target", type=state, required=True, metavar="SNAPSHOT|TAG|TIME", help="The state to bring back.")
+@click.option("--user", help="User of the commit; with --identifier it can be repeated.")
+@click.option("--identifier", type=click.IntRange(0), help="Number of the commit; a repeated one does nothing.")
+@takes_format
+def restore(
+    table: Table, target: int | str | datetime, user: str | None, identifier: int | None, form: str
+) -> None:
+    """Bring the rows of an earlier state back in a new commit; no history is deleted.
+
+    Restoring the state that is printed as `before` undoes it.
+    """
+    if identifier is not None and user is None:
+        raise click.UsageError("--identifier needs --user")
+    with progress("restoring") as report:
+        done = table.restore(target, user=user, identifier=identifier, progress=report)
+    shown = msgspec.structs.asdict(done)
+    names = ("snapshot_id", "before", "already_committed", "row_count", "file_count")
+    show_record({name: shown[name] for name in names}, form)
 
 
 @click.command()

@@ -39,6 +39,7 @@ _COMMANDS: Mapping[str, _Command] = {
     "publish_iceberg": _Command("iceberg TABLE publish"),
     "doctor": _Command("doctor TABLE", (), {"deep=True": "--deep"}),
     "rescale": _Command("rescale TABLE", ("BUCKETS",)),
+    "restore": _Command("restore TABLE", ("--to",)),
     "rollback_to": _Command("rollback TABLE", ("SNAPSHOT",)),
     "create_tag": _Command("tag TABLE create", ("NAME", "--snapshot"), {"snapshot_id": "--snapshot"}),
     "delete_tag": _Command("tag TABLE delete", ("NAME",)),

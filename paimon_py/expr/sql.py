@@ -51,6 +51,7 @@ from paimon_py.expr.sql_intervals import Now
 from paimon_py.expr.sql_terms import MAX_DEPTH, Terms
 from paimon_py.expr.sql_tokens import Token
 from paimon_py.expr.sql_values import Values
+from paimon_py.expr.truth import is_false, is_true, is_unknown
 
 _OPERATORS: dict[str, Operator] = {
     "=": "==", "==": "==", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
@@ -61,6 +62,9 @@ _TESTS: dict[str, TextTest] = {
     **dict.fromkeys(("STARTS_WITH", "STARTSWITH"), "starts_with"),
     **dict.fromkeys(("ENDS_WITH", "ENDSWITH"), "ends_with"), "CONTAINS": "contains",
 }  # fmt: skip
+
+
+_TRUTHS = ((("TRUE",), is_true), (("FALSE",), is_false), (("UNKNOWN", "NULL"), is_unknown))
 
 
 def parse_where(text: str, now: Now | None = None) -> Predicate:
@@ -179,7 +183,7 @@ class Conditions(Values):
         inside = self._or(depth + 1)
         self._expect(")")
         if not isinstance(inside, _Operand):
-            return inside
+            return self._is_true_or_not(inside) if self._accept("IS") else inside
         return self._of_value(self._sum_from(inside.value, depth), start, depth)
 
     def _of_value(self, value: ValueTree, start: Token, depth: int) -> _Part:
@@ -237,6 +241,14 @@ class Conditions(Values):
         else:
             self._fail(f"expected NULL, TRUE, FALSE, UNKNOWN, NAN or DISTINCT FROM, not {self._token_text()}")
         return Not(found) if negated else found
+
+    def _is_true_or_not(self, part: Predicate) -> Predicate:
+        """The test that follows `(condition) IS`."""
+        negated = self._accept("NOT")
+        for words, test in _TRUTHS:
+            if any(map(self._accept, words)):
+                return Not(test(part)) if negated else test(part)
+        self._fail(f"expected TRUE, FALSE, UNKNOWN or NULL, not {self._token_text()}")
 
     def _test_function(self, keyword: str, depth: int) -> Predicate:
         self._at += 1

@@ -8,13 +8,15 @@ from datetime import datetime, timedelta
 import msgspec
 
 from paimon_py.arguments import check_flag, check_progress, way_of
+from paimon_py.commit.result import CommitResult
 from paimon_py.errors import SnapshotNotFoundError, UsageError
 from paimon_py.executors.executor import Executor, require_executor
 from paimon_py.maintain.cleanup.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
+from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.snapshot import Snapshot, SnapshotId
 from paimon_py.table.snapshots import Tag
-from paimon_py.table.verbs import TableVerbs, at_table_door, cuts_history, reads
+from paimon_py.table.verbs import TableVerbs, at_table_door, commits, cuts_history, reads
 
 
 @at_table_door
@@ -148,6 +150,36 @@ class TableKeeping(TableVerbs):
         done = msgspec.structs.replace(done, warnings=said)
         warn_of_rules_before(self._root, snapshot, self._rules)
         return done
+
+    @commits
+    def restore(
+        self, target: int | str | datetime, *, user: str | None = None, identifier: int | None = None,
+        progress: Callable[[int, int, str], object] | None = None,
+    ) -> CommitResult:  # fmt: skip
+        """Bring the rows of an older state back in a new commit; unlike `rollback_to`, no history is deleted.
+
+        `table.restore(result.before)` undoes it. The rows keep the current columns: those added since the older state
+        are NULL. Partitions whose files are the same as then are not written. Rows that others commit until this commit
+        are replaced, too, and are part of `result.before`.
+
+        Args:
+            target: a snapshot id, the name of a tag, or a time, as in `rollback_to`; 0 is the empty table.
+            user, identifier: make the call repeatable, as in `write_arrow`.
+            progress: called with the number of rows read, their total, and "rows".
+
+        Returns: the commit; `snapshot_id` is None if the table is in this state already.
+
+        Cost: reads and writes all rows of the partitions that differ.
+        Raises:
+            SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: the state does not exist.
+            UnsupportedError: the table has BLOB columns or postponed buckets.
+            CommitConflictError: others changed further partitions in every attempt.
+        """
+        from paimon_py.table.restoring import restore
+
+        check_progress(progress)
+        snapshot = None if type(target) is not str and target == 0 else self._target(target)
+        return restore(self._open_table, snapshot, label=CommitLabel(user, identifier), progress=progress)
 
     def _target(self, target: int | str | datetime) -> Snapshot:
         """The snapshot to roll back to."""

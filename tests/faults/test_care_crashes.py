@@ -30,6 +30,7 @@ READS = ("get", "list", "stat", "open_read")
 VERBS = {
     "roll back to a snapshot": lambda table: table.rollback_to(4),
     "roll back to a tag": lambda table: table.rollback_to("old"),
+    "restore a snapshot": lambda table: table.restore(4),
     "fast-forward": lambda table: table.fast_forward("b", discard=True),
     "create a branch": lambda table: table.create_branch("new", from_="kept"),
     "delete a branch": lambda table: table.delete_branch("b"),

@@ -77,6 +77,7 @@ VERBS = {
     "rescale": lambda table, _: table.rescale(3),
     "reset_consumer": lambda table, _: table.reset_consumer("c", 1),
     "rewrite_file_index": lambda table, _: table.rewrite_file_index(),
+    "restore": lambda table, _: table.restore("one"),
     "rollback_to": lambda table, _: table.rollback_to("one"),
     "run_compaction": lambda table, held: table.run_compaction(held["task"]),
     "truncate": lambda table, _: table.truncate(),

@@ -274,6 +274,7 @@ AFTER_A_DROP = {
     "rename_branch": lambda t, _: t.rename_branch("b", "c"),
     "rescale": lambda t, _: t.rescale(2),
     "reset_consumer": lambda t, _: t.reset_consumer("c", 1),
+    "restore": lambda t, _: t.restore(1),
     "rollback_to": lambda t, _: t.rollback_to(1),
     "scan": lambda t, _: t.scan().to_arrow(),
     "scan of a snapshot": lambda t, _: t.scan(snapshot_id=1).to_arrow(),

@@ -437,7 +437,8 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
         (["head", "d.t", "-w", "{}", "-c", "zz"], 1, "there is no column 'zz'"),
         (["head"], 2, "Missing argument 'TABLE'"),
         (["nonsense"], 2, "No such command"),
-        (["restore", "w/d.db/t", "3"], 2, "No such command 'restore'; write paimon-py rollback."),
+        (["undo", "w/d.db/t", "3"], 2, "No such command 'undo'; write paimon-py restore, or rollback."),
+        (["restore", "w/d.db/t"], 2, "Missing option '--to'"),
         (["remove", "w/d.db/t"], 2, "write paimon-py delete for rows, or drop for a table."),
         (["truncate", "w/d.db/t"], 2, "write paimon-py delete --where TRUE."),
         (["delete", "d.t", "-w", "{}"], 2, "Missing option '--where'"),
@@ -633,6 +634,22 @@ def test_a_table_gets_another_number_of_buckets(run, place, tmp_path):
     assert code == 1 and "rewrite p=1 with paimon-py rescale TABLE 2, or" in err
     assert as_json(run, "rescale", place, "2", "-p", "p=1")["rows"] == 3
     assert as_json(run, "load", place, tmp_path / "a.json")["rows"] == 1
+
+
+def test_an_older_state_is_restored_and_the_restoration_undone(run, place):
+    before = sorted(map(str, Table.open(place).to_arrow().to_pylist()))
+    done = as_json(run, "restore", place, "--to", 1)
+    assert (done["snapshot_id"], done["before"]) == (4, 3)
+    table = Table.open(place)
+    assert table.to_arrow().num_rows == table.scan(snapshot_id=1).count()
+    assert as_json(run, "restore", place, "--to", 3, "--user", "u", "--identifier", 1)["snapshot_id"] == 5
+    assert as_json(run, "restore", place, "--to", 3, "--user", "u", "--identifier", 1)["already_committed"]
+    assert sorted(map(str, Table.open(place).to_arrow().to_pylist())) == before
+    assert [one["operation"] for one in as_json(run, "history", place, "-n", 2)] == ["RESTORE", "RESTORE"]
+    code, _, err = run("restore", place, "--to", 1, "--identifier", 1)
+    assert (code, "needs --user" in err) == (2, True)
+    code, _, err = run("restore", place, "--to", 77)
+    assert (code, "no snapshot 77" in err) == (1, True)
 
 
 def test_a_table_is_taken_back(run, place):

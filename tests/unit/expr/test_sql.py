@@ -1,14 +1,20 @@
 """WHERE texts: what they mean, and how mistakes are shown."""
 
 import datetime
+import itertools
 from decimal import Decimal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paimon_py import Schema
+from paimon_py.codec.arrow_types import from_arrow_schema
 from paimon_py.errors import UsageError
+from paimon_py.expr.arrow import evaluate
+from paimon_py.expr.bind import bind
 from paimon_py.expr.column import col, lit
 from paimon_py.expr.predicate import Constant
 from paimon_py.expr.sql import parse_where, sql
@@ -151,3 +157,38 @@ def test_any_text_parses_or_is_refused_politely(text):
         parse_where(text)
     except UsageError as error:
         assert "^" in str(error)
+
+
+CONDITIONS = [
+    "a = 1", "a <> 2", "f > 2", "s LIKE 'y%'", "s NOT LIKE 'x'", "a IN (1, 5)", "a NOT IN (2, NULL)", "a IN (1, NULL)",
+    "b", "b IS TRUE", "s IS NULL", "a < f", "a * 2 > 3", "a IS DISTINCT FROM 2", "lower(s) = 'yy'", "1 = 1",
+    "a = 1 AND f > 2", "a = 1 OR NOT f > 2", "(a = 1) IS UNKNOWN OR b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("test", ["TRUE", "FALSE", "UNKNOWN", "NULL"])
+def test_a_condition_in_parentheses_is_true_false_or_unknown_as_in_sql(condition, test):
+    duckdb = pytest.importorskip("duckdb")
+    values = itertools.product((1, 2, None), (True, None), (1.5, 3.0, None), ("x", "yy", None))
+    columns = dict(zip("abfs", map(list, zip(*values, strict=True)), strict=True))
+    rows = pa.table(columns, schema=pa.schema([("a", pa.int32()), ("b", pa.bool_()), ("f", pa.float64()), ("s", pa.string())]))
+    fields = Schema(from_arrow_schema(rows.schema)).fields
+    for sign in ("", "NOT "):
+        where = f"({condition}) IS {sign}{test}"
+        bound = bind(parse_where(where), fields)
+        batch = rows.combine_chunks().to_batches()[0]
+        kept = rows.filter(evaluate(bound, batch))
+        wanted = duckdb.sql(f"SELECT * FROM rows WHERE {where.replace('UNKNOWN', 'NULL')}").to_arrow_table()
+        assert kept.to_pylist() == wanted.to_pylist(), where
+
+
+def test_tests_of_conditions_are_refused_where_they_are_none():
+    for text in ("(a = 1) IS", "(a = 1) IS NAN", "(a = 1) IS DISTINCT FROM b", "((a = 1) IS TRUE"):
+        with pytest.raises(UsageError):
+            parse_where(text)
+    nested = "a = 1"
+    for _ in range(40):
+        nested = f"({nested}) IS UNKNOWN"
+    with pytest.raises(UsageError, match="nested too deeply"):
+        parse_where(nested)
