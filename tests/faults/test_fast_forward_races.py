@@ -9,7 +9,14 @@ from contextlib import suppress
 import pytest
 from unit.maintain.test_remove_orphans import PATH, World, rows
 
-from paimon_py import AddColumn, BranchNotFoundError, CommitConflictError, PaimonError, SnapshotExpiredError
+from paimon_py import (
+    AddColumn,
+    BranchNotFoundError,
+    CommitConflictError,
+    PaimonError,
+    SnapshotExpiredError,
+    TableNotFoundError,
+)
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
 from paimon_py.table import Table
@@ -118,6 +125,32 @@ def test_a_branch_deleted_in_the_meantime_leaves_main_unchanged_or_moves_it(what
             table.scan(snapshot_id=snapshot.id).to_arrow()
         assert not table._root.cuts.exists()
         ends.add(lost is None)
+    assert True in ends
+
+
+@pytest.mark.parametrize("new", [False, True], ids=["nothing new", "two snapshots"])
+def test_a_commit_that_a_discarded_schema_underlies_can_be_read(new):
+    """A whole fast-forward runs before any call of a commit."""
+    world = built(altered=False)
+    store, ends = world.store.copy(), set()
+    if not new:
+        opened(world, store).delete_branch("b")
+        opened(world, store).create_branch("b")
+    opened(world, store).alter(AddColumn("x", "INT"))
+    data = rows(9).append_column("x", [[9]])
+    calls = FaultStore(store.copy())
+    opened(world, calls).write_arrow(data)
+    for at in range(4, calls.count + 1):
+        rival = Rival(store.copy(), at, lambda store: opened(world, store).fast_forward("b", discard=True))
+        table = opened(world, rival)
+        error = attempt(functools.partial(table.write_arrow, data))
+        refusals = (CommitConflictError, TableNotFoundError)
+        assert rival.error is None and (error is None or isinstance(error, refusals)), f"call {at}: {error!r}"
+        table = opened(world, rival.store)
+        for snapshot in table.snapshots():
+            table.scan(snapshot_id=snapshot.id).to_arrow()
+        assert "x" not in table.scan().to_arrow().column_names, f"call {at}"
+        ends.add(error is None)
     assert True in ends
 
 

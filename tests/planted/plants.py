@@ -865,6 +865,24 @@ TWO_HISTORIES = (
         "return False",
         "unit/maintain/test_auto_tags.py",
     ),
+    plant(
+        "a commit that was taken back gives its mark to the next one",
+        "                    if was_visible:\n",
+        "                    if False:\n",
+        "unit/metadata/test_publishing.py::test_a_snapshot_that_was_taken_back_and_the_next_one_with_its_id_have_different_marks",
+    ),
+    plant(
+        "a fast-forward deletes a schema that a commit in progress will name",
+        "            self._schemas.continue_latest(cutting, discard=discard)\n",
+        "            self._schemas.move(cutting, discard=discard)\n",
+        "faults/test_fast_forward_races.py::test_a_commit_that_a_discarded_schema_underlies_can_be_read",
+    ),
+    plant(
+        "a fast-forward does not name a commit that came right before its snapshot",
+        "                root.store.put(path, data, within=root.path)\n                self.gone.add(number)\n",
+        "                root.store.put(path, data, within=root.path)\n",
+        "simulation/test_care_schedules.py::test_what_schedules_of_care_found_stays_mended",
+    ),
 )
 
 CLOCKS = (

@@ -9,7 +9,7 @@ import random
 
 import pytest
 from simulation import care, world
-from simulation.scripts import Event, Script, as_test, shrunk
+from simulation.scripts import Event, Script, When, as_test, shrunk
 
 pytestmark = pytest.mark.filterwarnings("ignore::paimon_py.PaimonWarning")
 BOUNDED, BOUNDED_SHARDS = 120, 4
@@ -134,6 +134,16 @@ FOUND = {
             (("branch", "b"), ("write", "b"), ("consume", 2), ("fast_forward", "b", True)),
         ),
         (Event(0, 59, "to", 1), Event(1, 99, "to", 0)),
+    ),
+    "a commit that is published right before a fast-forward puts its snapshot there": Script(
+        "keyed",
+        "short",
+        ((("write",),), (("branch", "c"), ("write", "c"), ("fast_forward", "c", True))),
+        (
+            When(0, "put_new", "/t/snapshot/snapshot-3", "to", 1),
+            When(1, "put", "/t/snapshot/snapshot-3", "to", 0),
+            When(1, "put_new", "/t/snapshot/snapshot-3", "to", 0),
+        ),
     ),
 }
 
