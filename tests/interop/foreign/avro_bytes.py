@@ -47,17 +47,34 @@ class Container(NamedTuple):
     codec: str
 
 
-def read(data: bytes) -> Container:
+def header_end(data: bytes) -> int:
+    """Where the first block begins, behind the marker."""
+    return _keys(data)[1] + 16
+
+
+def first_block(data: bytes) -> tuple[int, bytes, bytes]:
+    """The records of the first block, its packed bytes, and the bytes behind its marker."""
+    count, at = _long(data, header_end(data))
+    payload, at = _sized(data, at)
+    return count, payload, data[at + 16 :]
+
+
+def _keys(data: bytes) -> tuple[dict[str, bytes], int]:
+    """The keys of the header, and where they end."""
     at, metadata = 4, {}
     while True:
         count, at = _long(data, at)
         if not count:
-            break
+            return metadata, at
         if count < 0:
             count, (_, at) = -count, _long(data, at)
         for _ in range(count):
             key, at = _sized(data, at)
             metadata[key.decode()], at = _sized(data, at)
+
+
+def read(data: bytes) -> Container:
+    metadata, at = _keys(data)
     sync, at = data[at : at + 16], at + 16
     schema, codec = json.loads(metadata["avro.schema"]), metadata.get("avro.codec", b"null").decode()
     records = []
@@ -77,7 +94,7 @@ def write(schema: Any, records: list, style: Style) -> bytes:
     metadata = [("avro.schema", json.dumps(schema, indent=style.indent).encode())]
     if style.is_codec_told:
         metadata.append(("avro.codec", style.codec.encode()))
-    out = [b"Obj\x01", _header([*style.metadata, *metadata], style.sized), style.sync]
+    out = [b"Obj\x01", header([*style.metadata, *metadata], style.sized), style.sync]
     step = style.per_block or max(len(records), 1)
     parts = [records[start : start + step] for start in range(0, len(records), step)]
     if style.empties[0]:
@@ -89,13 +106,13 @@ def write(schema: Any, records: list, style: Style) -> bytes:
     known: dict = {}
     for part in parts:
         payload = _packed(style.codec, b"".join(_encode(schema, record, style, known) for record in part))
-        out += [_zigzag(len(part)), _zigzag(len(payload)), payload, style.sync]
+        out += [long(len(part)), long(len(payload)), payload, style.sync]
     return b"".join(out)
 
 
-def _header(items: list, sized: bool) -> bytes:
+def header(items: list, sized: bool = False) -> bytes:
     body = b"".join(_prefixed(key.encode()) + _prefixed(value) for key, value in items)
-    return (_zigzag(-len(items)) + _zigzag(len(body)) if sized else _zigzag(len(items))) + body + b"\x00"
+    return (long(-len(items)) + long(len(body)) if sized else long(len(items))) + body + b"\x00"
 
 
 def _packed(codec: str, raw: bytes) -> bytes:
@@ -177,7 +194,7 @@ def _decode_items(schema: dict, data: bytes, at: int, known: dict) -> tuple[list
 
 def _encode(schema: Any, value: Any, style: Style, known: dict) -> bytes:
     if isinstance(schema, list):
-        return _zigzag(value.index) + _encode(schema[value.index], value.value, style, known)
+        return long(value.index) + _encode(schema[value.index], value.value, style, known)
     kind = schema if isinstance(schema, str) else schema["type"]
     if not isinstance(kind, str):
         return _encode(kind, value, style, known)
@@ -191,7 +208,7 @@ def _encode(schema: Any, value: Any, style: Style, known: dict) -> bytes:
     if kind == "null":
         return b""
     if kind in ("int", "long", "enum"):
-        return _zigzag(value)
+        return long(value)
     if kind == "boolean":
         return bytes([value])
     if kind in ("float", "double"):
@@ -210,11 +227,11 @@ def _encode_items(schema: dict, items: list, style: Style, known: dict) -> bytes
     out = b""
     for part in parts:
         body = b"".join(part)
-        out += (_zigzag(-len(part)) + _zigzag(len(body)) if style.sized else _zigzag(len(part))) + body
+        out += (long(-len(part)) + long(len(body)) if style.sized else long(len(part))) + body
     return out + b"\x00"
 
 
-def _zigzag(value: int) -> bytes:
+def long(value: int) -> bytes:
     value = value << 1 if value >= 0 else ~(value << 1)
     out = bytearray()
     while value > 127:
@@ -234,7 +251,7 @@ def _long(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _prefixed(raw: bytes) -> bytes:
-    return _zigzag(len(raw)) + raw
+    return long(len(raw)) + raw
 
 
 def _sized(data: bytes, at: int) -> tuple[bytes, int]:

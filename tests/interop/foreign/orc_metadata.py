@@ -37,7 +37,7 @@ def column_less(place: Place, table: pa.Table):
 def rows_moved(place: Place, table: pa.Table):
     order = list(range(len(table)))
     place.draw.shuffle(order)
-    return table.take(order), {}, f"rows in the order {order}"
+    return table.take(pa.array(order, pa.int64())), {}, f"rows in the order {order}"
 
 
 def inner_less(place: Place, table: pa.Table):
