@@ -19,7 +19,7 @@ from faults.test_care_crashes import VERBS as CRASHED
 from faults.test_care_crashes import built, clean, opened, state
 from unit.maintain.test_remove_orphans import rows
 
-from paimon_py import PaimonError, SetOption, Table, TagNotFoundError
+from paimon_py import CommitConflictError, PaimonError, SetOption, Table, TagNotFoundError
 from paimon_py.testing.fault_store import FaultStore
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*consumers have read them")
@@ -132,6 +132,22 @@ def test_a_purge_neither_leaves_what_came_meanwhile_nor_takes_a_rolled_back_tabl
     for at in range(5, 60, 4):
         for second in ("create a branch", "roll back to a snapshot"):
             play("purge", at, second)
+
+
+@pytest.mark.parametrize("change", ["delete_tag", "replace_tag"])
+def test_the_expiry_of_a_branch_beside_a_tag_that_goes_says_so(change):
+    errors = set()
+    for at in itertools.count(4):
+        store = built().store.copy()
+        paused = PausedStore(store, at, lambda store=store: getattr(opened(store), change)("old"))
+        try:
+            opened(paused).branch("b").expire_snapshots(retain_min=1, retain_max=1)
+        except PaimonError as error:
+            errors.add(type(error))
+        if paused.count < at:
+            break
+        state(store)
+    assert errors == {CommitConflictError}
 
 
 def test_a_branch_of_a_tag_that_is_deleted_meanwhile_is_made_or_the_tag_is_named():

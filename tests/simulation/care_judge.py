@@ -269,7 +269,7 @@ class Judge:
                 continue
             if self._is_in(call, chain):
                 continue
-            cuts = [(gone, cut) for gone, cut in self.cut if frozenset(call.deed) <= gone.rows]
+            cuts = [(gone, cut) for gone, cut in self.cut if self._is_in(call, self.chain(gone.snapshot))]
             if not cuts:
                 self.wrong.append(f"{call} was acknowledged and is not in the table")
                 continue

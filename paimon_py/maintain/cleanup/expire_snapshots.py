@@ -40,6 +40,7 @@ from paimon_py.spec.events import ExpiryEvent
 from paimon_py.spec.layout import earliest_hint_path, snapshot_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.snapshot import CommitKind, Snapshot
+from paimon_py.storage.store import FileMissingError
 
 
 def expire_snapshots(
@@ -66,7 +67,8 @@ def expire_snapshots(
       get per tag of a later snapshot, and a put if there are tags; the manifests of the first kept snapshot and of the
       latest one if data files are deleted; a delete per file.
     Raises:
-        CommitConflictError: a rollback or fast-forward is in progress, or ran concurrently; nothing was deleted.
+        CommitConflictError: a rollback or fast-forward is in progress, or ran concurrently; or a tag or branch was
+            deleted or replaced while it was read; nothing was deleted.
         TableNotFoundError: another table is at the path.
         CorruptionError, StorageError: a snapshot, tag, branch or consumer cannot be read; nothing was deleted.
     """
@@ -84,6 +86,7 @@ def expire_snapshots(
     root.require_own(going[0], following)
     if not dry_run:
         root.store.put(earliest_hint_path(root.branch_path), str(kept.snapshot_id).encode(), within=root.path)
+    others = None
     try:
         others = other_references(root, going)
         chain = Chain((*going, following), [following] if following.id == ids[-1] else known.get(ids[-1]))
@@ -96,9 +99,14 @@ def expire_snapshots(
         if others.tags:
             _record_tag(root, chain.snapshots, others.tags, ancestor)
         _require_same(root, following)
-    except PaimonError:
+    except PaimonError as error:
         if not dry_run:
             _put_back_hint(root, ids[0])
+        if isinstance(error, FileMissingError) and others not in (None, other_references(root, going)):
+            raise CommitConflictError(
+                f"nothing was deleted: a tag or branch of {root.path} was deleted or replaced meanwhile; call again",
+                table=root.path,
+            ) from error
         raise
     _delete_snapshots(root, chain, lasting)
     plan.spare(other_references(root, going).without(others))
