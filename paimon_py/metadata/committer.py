@@ -272,11 +272,10 @@ def keep_number(root: TableRoot, snapshot: Snapshot) -> None:
 
     Raises: PaimonWarning where warnings are errors, if the store fails.
     """
-    value = number_of(snapshot, root.manifests)
-    if value is None:
-        return
     try:
-        root.users.put(value)
+        value = number_of(snapshot, root.manifests)
+        if value is not None:
+            root.users.put(value)
     except StorageError as error:
         warn(
             f"{root.path}: snapshot {snapshot.id} was committed, but its number was not stored: {error}; a"

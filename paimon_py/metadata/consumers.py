@@ -6,7 +6,7 @@ Source: format.md §4.2, §16.5; Java `ConsumerManager`, `Consumer`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Protocol, Union
 
 import msgspec
 
@@ -47,6 +47,22 @@ class Consumer(AsPage, msgspec.Struct, frozen=True):
 
     name: str
     next_snapshot_id: int
+
+
+class Reset(msgspec.Struct, frozen=True):
+    """The reset of a consumer that has acknowledged no step since.
+
+    Attributes:
+        returned: the steps that its streams have returned since, by their snapshots. What was committed before is none
+            of these.
+    """
+
+    returned: tuple[Base, ...] = ()
+
+
+class _ResetTo(msgspec.Struct, frozen=True):
+    next: int
+    returned: tuple[tuple[int, str], ...]
 
 
 class Consumers:
@@ -108,7 +124,7 @@ class Consumers:
                 path=path,
             )
 
-    def put(self, consumer: Consumer, *read: Base, was_reset: bool = False) -> None:
+    def put(self, consumer: Consumer, *read: Base, reset: Reset | None = None) -> None:
         """Record the progress of a consumer, replacing the earlier record.
 
         The file of a consumer contains only a number, as in Java. A second file contains the marks of the snapshots
@@ -117,7 +133,7 @@ class Consumers:
         Args:
             read: the snapshot before the next one; and the one recorded before, so that a crash between the two files
                 leaves neither without its mark.
-            was_reset: the consumer was reset, and has acknowledged nothing since.
+            reset: the consumer was reset, and has acknowledged nothing since.
 
         Cost: two puts.
         Raises:
@@ -125,8 +141,9 @@ class Consumers:
             StorageUnknownError: the store did not say whether the record was written; it may be written again.
         """
         marks: dict[str, object] = {_MARKS: {str(base.id + 1): base.mark for base in read if base.mark is not None}}
-        if was_reset:
-            marks[_RESET] = consumer.next_snapshot_id
+        if reset is not None:
+            returned = [[base.id, base.mark] for base in reset.returned]
+            marks[_RESET] = {"next": consumer.next_snapshot_id, "returned": returned}
         self._store.put(consumer_mark_path(self._path, consumer.name), pretty(marks), within=self._path)
         data = pretty({_NEXT: consumer.next_snapshot_id})
         self._store.put(consumer_path(self._path, consumer.name), data, within=self._path)
@@ -146,8 +163,8 @@ class Consumers:
         """
         return self.read_or_reset(consumer)[0]
 
-    def read_or_reset(self, consumer: Consumer) -> tuple[Base | None, bool]:
-        """The result of `read_by`; and whether the consumer was reset to its snapshot, and no step acknowledged since.
+    def read_or_reset(self, consumer: Consumer) -> tuple[Base | None, Reset | None]:
+        """The result of `read_by`; and the reset to this snapshot, if the consumer has acknowledged no step since.
 
         Cost, Raises: as `read_by`
         """
@@ -155,13 +172,15 @@ class Consumers:
         try:
             data = self._store.get(path)
         except FileMissingError:
-            return None, False
+            return None, None
         with decoding_metadata(path):
             found = decode_object(data, path)
             marks = found.get(_MARKS)
             mark = marks.get(str(number)) if isinstance(marks, dict) else None
+            to = msgspec.convert(found.get(_RESET), Union[_ResetTo, None])
         read = Base(number - 1, mark) if isinstance(mark, str) and number > 1 else None
-        return read, found.get(_RESET) == number
+        is_reset = to is not None and to.next == number
+        return read, Reset(tuple(Base(*base) for base in to.returned)) if to is not None and is_reset else None
 
     def delete(self, name: str) -> None:
         """Delete a consumer, readable or not, if it exists. Raises: UsageError: not a name for a consumer."""

@@ -6,7 +6,7 @@ Source: Java `DataTableStreamScan.notifyCheckpointComplete`, option `consumer.mo
 from __future__ import annotations
 
 from paimon_py.errors import TableNotFoundError
-from paimon_py.metadata.consumers import Consumer
+from paimon_py.metadata.consumers import Consumer, Reset
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.snapshot import Base
 from paimon_py.stream.position import table_of
@@ -21,11 +21,11 @@ class Progress:
     A copy in another process does not know the others' steps, and moves the consumer as if in order.
 
     Attributes:
-        was_reset: the consumer was reset, and had acknowledged no step since when the stream began.
+        reset: the reset of the consumer, if it had acknowledged no step since when the stream began.
     """
 
-    def __init__(self, root: TableRoot, name: str, *, in_order: bool, was_reset: bool = False) -> None:
-        self.was_reset = was_reset
+    def __init__(self, root: TableRoot, name: str, *, in_order: bool, reset: Reset | None = None) -> None:
+        self.reset = reset
         self._root = root
         self._name = name
         self._in_order = in_order
@@ -38,10 +38,17 @@ class Progress:
 
         Raises: StorageError, TableNotFoundError
         """
-        self._record(after, table, was_reset=self.was_reset)
+        self._record(after, table, self.reset)
 
     def on_step(self, after: Base, last: Base) -> None:
-        """Note a step that was returned: it covers the snapshots after one, up to and including another."""
+        """Note a step that is returned: it covers the snapshots after one, up to and including another.
+
+        Cost: none; a put if the consumer was reset, and has acknowledged no step since.
+        """
+        if self.reset is not None and self._is_recorded and self._recorded.id < last.id and not self._done.id:
+            self.reset = Reset((*self.reset.returned, last))
+            consumer = Consumer(self._name, self._recorded.id + 1)
+            self._root.consumers.put(consumer, self._recorded, reset=self.reset)
         if not self._in_order:
             self._open[last.id] = after, last
 
@@ -57,7 +64,7 @@ class Progress:
         self._record(min((after for after, _ in left.values()), default=self._done, key=lambda one: one.id), table)
         self._open = left
 
-    def _record(self, after: Base, table: str | None, *, was_reset: bool = False) -> None:
+    def _record(self, after: Base, table: str | None, reset: Reset | None = None) -> None:
         if self._is_recorded and after.id <= self._recorded.id:
             return
         if table is not None and table_of(self._root) != table:
@@ -66,7 +73,7 @@ class Progress:
                 f" {self._name!r} was not moved; start again with from_='full'",
                 path=self._root.path,
             )
-        self._root.consumers.put(Consumer(self._name, after.id + 1), after, self._recorded, was_reset=was_reset)
+        self._root.consumers.put(Consumer(self._name, after.id + 1), after, self._recorded, reset=reset)
         self._recorded, self._is_recorded = after, True
 
     def __reduce__(self) -> tuple[object, ...]:

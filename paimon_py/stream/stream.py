@@ -242,10 +242,10 @@ class Stream(ApiHints):
             self._progress.on_step(after or Base(0), Base.of(snapshot))
         position = Position(Base.of(snapshot), self._table)
         is_full = after is None
-        was_reset = self._progress is not None and self._progress.was_reset
+        reset = None if self._progress is None else self._progress.reset
         return Step(
             self._reading, snapshot, planned.splits, position, is_full=is_full, acknowledge=self._progress,
-            history=StepHistory(self._root, position, after, was_reset=was_reset),
+            history=StepHistory(self._root, position, after, reset),
         )  # fmt: skip
 
     def _consumer(self, options: Options, consumer_id: str | None) -> Progress | None:
@@ -265,13 +265,13 @@ class Stream(ApiHints):
         if name is None:
             return None
         self._consumer_id = name
-        was_reset = False
+        reset = None
         found = None if options.get_bool("consumer.ignore-progress") else self._root.consumers.find(name)
         if found is not None:
-            after, was_reset = self._root.consumers.read_or_reset(found)
+            after, reset = self._root.consumers.read_or_reset(found)
             self._start = FromSnapshot(max(found.next_snapshot_id, 1), name, after)
         in_order = options.get_enum("consumer.mode") == "exactly-once"
-        return Progress(self._root, name, in_order=in_order, was_reset=was_reset)
+        return Progress(self._root, name, in_order=in_order, reset=reset)
 
     def __repr__(self) -> str:
         return f"Stream({self._root.path!r}, position={self.position!r})"

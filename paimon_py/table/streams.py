@@ -10,7 +10,7 @@ from paimon_py.arguments import as_list, as_python
 from paimon_py.errors import CommitConflictError, UsageError
 from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
-from paimon_py.metadata.consumers import Consumer
+from paimon_py.metadata.consumers import Consumer, Reset
 from paimon_py.metadata.history import SnapshotLog
 from paimon_py.scan.moments import age_of, as_age
 from paimon_py.spec.bounds import is_long
@@ -104,7 +104,7 @@ class TableStreams(TableVerbs):
         require_following(self._root, next_snapshot_id)
         consumer, read = Consumer(name, int(next_snapshot_id)), before(self._root, next_snapshot_id)
         self._root.require_same(self._schema)
-        self._root.consumers.put(consumer, read, was_reset=True)
+        self._root.consumers.put(consumer, read, reset=Reset())
         return consumer
 
     def delete_consumer(self, name: str) -> None:

@@ -169,7 +169,8 @@ class HistoryLife:
         """
         user = user or self.rng.choice(USERS)
         last = self.users[branch].get(user, 0)
-        number = max(last, self.highest.get(user, 0) if self.is_vague else 0) + self.rng.randrange(1, 4)
+        is_vague = self.is_vague or not self.must_know(self.pair.table().branch(branch), user)
+        number = max(last, self.highest.get(user, 0) if is_vague else 0) + self.rng.randrange(1, 4)
         if by == "j":
             self.java("write", branch, rows=self.theirs(rows, kinds), user=user, id=number)
         else:

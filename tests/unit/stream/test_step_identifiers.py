@@ -188,6 +188,37 @@ def test_a_reset_before_a_first_rollback_does_not_answer_for_a_second_one(catalo
         follow(source, target)
 
 
+@pytest.mark.parametrize("dies", ["after the commit", "before the commit"])
+def test_a_reset_answers_for_what_was_committed_before_it_alone(catalog, dies):
+    source, target = made(catalog), made(catalog, "d.copy")
+    dies_before_it_acknowledges(source, target)
+    source.write_arrow([{"k": 7, "v": 2}])
+    target.delete("k = 2")
+    source.reset_consumer("copy", 3)
+    step = source.stream(consumer_id="copy").poll()
+    if dies == "before the commit":
+        assert follow(source, target) == 1
+        assert sorted(target.to_arrow()["k"].to_pylist()) == [0, 1, 7]
+        return
+    target.write_arrow(step.to_arrow().drop_columns(["_row_kind"]), user="copy", identifier=step.identifier)
+    roll_back(source, 2)
+    source.write_arrow([{"k": 9, "v": 2}])
+    with pytest.raises(CommitConflictError, match=UNDONE):
+        follow(source, target)
+
+
+def test_a_branch_that_became_the_table_is_followed_on(catalog):
+    source, target = made(catalog), made(catalog, "d.copy")
+    source.write_arrow([{"k": 1, "v": 1}])
+    branch = source.create_branch("b", from_=1)
+    branch.write_arrow([{"k": 2, "v": 1}])
+    assert follow(branch, target) == 2
+    source.fast_forward("b")
+    source.write_arrow([{"k": 3, "v": 1}])
+    (step,) = steps(source, from_=3)
+    assert not target.write_arrow(step.to_reader(), user="copy", identifier=step.identifier).already_committed
+
+
 def test_larger_numbers_of_a_table_that_was_created_again_are_refused(catalog):
     source, target = made(catalog), made(catalog, "d.copy")
     source.write_arrow([{"k": 1, "v": 1}])
