@@ -483,6 +483,30 @@ COMMITTING = (
         "return FsspecStore, (self.scheme, dict(self._arguments))",
         "unit/storage/test_fsspec_store.py",
     ),
+    plant(
+        "an update by row id is committed although its range is gone",
+        "if not (_lies_inside(_range(entry), ranges) if apart else _range(entry) in ranges):",
+        "if not (_lies_inside(_range(entry), ranges) if apart else True):",
+        "simulation/test_columns.py::test_columns_that_were_written_before_are_committed_only_beside_their_rows",
+    ),
+    plant(
+        "a compaction joins a range to which others have added a column",
+        "if one[0] == other[0] and other[1] < one[1] + one[2]:",
+        "if one[0] == other[0] and other[1] < one[1]:",
+        "simulation/test_columns.py::test_a_compaction_beside_an_update_by_row_id",
+    ),
+    plant(
+        "cells that others have set are set from what was read before",
+        "name = _written_column(table, given, entries)",
+        "name = None",
+        "simulation/test_columns.py::test_no_cell_that_others_set_is_set_from_what_was_read_before",
+    ),
+    plant(
+        "a column with an index over row ids is set",
+        "found = sorted(one for one in names if (entry.partition, schema.field(one).id) in indexed)",
+        "found: list[str] = []",
+        "simulation/test_columns.py::test_an_index_that_appears_beside_an_update",
+    ),
 )
 
 TWELVE = (

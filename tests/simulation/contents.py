@@ -14,7 +14,7 @@ from paimon_py.codec.deletion_vectors import decode as decode_vector
 from paimon_py.codec.manifest.entries import read_manifests
 from paimon_py.codec.manifest.lists import read_index_manifest, read_manifest_list
 from paimon_py.codec.snapshot_json import snapshot_from_json, tag_from_json
-from paimon_py.spec.data_file import FileKind, identifier
+from paimon_py.spec.data_file import DataFile, FileKind, identifier
 from paimon_py.spec.manifest import DELETION_VECTORS
 
 DELETES = (1, 3)
@@ -34,6 +34,7 @@ class Entry(NamedTuple):
     place: tuple
     name: str
     extra: tuple
+    file: DataFile
 
 
 @functools.lru_cache(20_000)
@@ -41,7 +42,7 @@ def entries_of(data):
     return tuple(
         Entry(
             entry.kind is FileKind.ADD, identifier(entry), (entry.partition, entry.bucket), entry.file.name,
-            entry.file.extra_files,
+            entry.file.extra_files, entry.file,
         )
         for entry in read_manifests([("manifest", data)]).entries()
     )  # fmt: skip
@@ -54,6 +55,12 @@ def rows_of(data):
     values = list(zip(found["p"], found["k"], found["v"]))
     nothing = [None] * len(values)
     return tuple(zip(values, found.get("_SEQUENCE_NUMBER", nothing), found.get("_VALUE_KIND", nothing)))
+
+
+@functools.lru_cache(50_000)
+def columns_of(data):
+    """The columns of a data file of a table that stores columns apart."""
+    return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).to_pydict()
 
 
 class Broken(Exception):
@@ -109,6 +116,9 @@ class Files:
         strange = set(dead) - {entry.name for entry in live.values()}
         if strange:
             raise Broken(f"deletion vectors of files that are not there: {sorted(strange)}")
+        if kind.startswith("columns"):
+            self._require_indexes_of_now(snapshot, live)
+            return self._rows_of_columns(dead, live)
         if not keyed:
             found = Counter()
             for entry in live.values():
@@ -129,6 +139,56 @@ class Files:
                 if key not in newest or newest[key][0] < sequence:
                     newest[key] = (sequence, row_kind, row)
         return {key: row for key, (_, row_kind, row) in newest.items() if row_kind not in DELETES}
+
+
+    def _rows_of_columns(self, dead, live):
+        """The rows of ranges: each column from its newest file.
+
+        Raises: Broken if ranges overlap, or two files of one number have a column.
+        """
+        ranges = {}
+        for entry in live.values():
+            if entry.file.first_row_id is None:
+                raise Broken(f"{entry.name} has no row ids")
+            ranges.setdefault((entry.file.first_row_id, entry.file.row_count), []).append(entry)
+        ends = 0
+        for first, count in sorted(ranges):
+            if first < ends:
+                raise Broken(f"the rows from {first} on lie in two ranges, readers refuse the table")
+            ends = first + count
+        found = Counter()
+        for entries in ranges.values():
+            entries.sort(key=lambda entry: (entry.file.max_sequence, entry.name))
+            gone = dead.get(entries[0].name, ())
+            if any(entry.name in dead for entry in entries[1:]):
+                raise Broken(f"deletion vectors of {[entry.name for entry in entries]}, not only of the first")
+            columns, ages = {}, {}
+            for entry in entries:
+                for name, values in columns_of(self.get(entry.name)).items():
+                    if ages.get(name) == entry.file.max_sequence:
+                        raise Broken(f"column {name} is in two files of number {ages[name]}")
+                    columns[name], ages[name] = values, entry.file.max_sequence
+            if not columns.keys() >= {"p", "k", "v"}:
+                raise Broken(f"{[entry.name for entry in entries]} hold only {sorted(columns)}")
+            rows = zip(columns["p"], columns["k"], columns["v"])
+            found.update(row for place, row in enumerate(rows) if place not in gone)
+        return found
+
+    def _require_indexes_of_now(self, snapshot, live):
+        """Whether no file has newer values of a column than the index over its rows, whose name ends with its snapshot.
+
+        Raises: Broken
+        """
+        for entry in self.index(snapshot):
+            if entry.global_index is None:
+                continue
+            covered, age = entry.global_index, int(entry.name.removesuffix(".index").rsplit("-", 1)[1])
+            for other in live.values():
+                file = other.file
+                written = file.write_columns is None or "v" in file.write_columns
+                inside = covered.row_range_start <= file.first_row_id <= covered.row_range_end
+                if written and inside and file.min_sequence > age:
+                    raise Broken(f"{entry.name} is older than column v in {file.name}")
 
 
 def folded(entries, live=None):

@@ -5,9 +5,14 @@ Source: Java `ExpireSnapshotsImpl`, `SnapshotDeletion`, `RollbackHelper`, `FileS
 
 from __future__ import annotations
 
+import msgspec
+
+from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, manifest_path, snapshot_path
+from paimon_py.spec.manifest import GlobalIndex, IndexEntry
+from paimon_py.spec.snapshot import CommitKind
 
 
 def lists_of(root, snapshot):
@@ -60,6 +65,35 @@ def expire(root, keep):
             root.store.delete(manifest_path(root.path, name))
         root.store.delete(snapshot_path(root.path, number))
     root.store.put(earliest_hint_path(root.path), str(end).encode())
+
+
+def index_column(root):
+    """Add an index over the row ids of column v, as Java does: an APPEND snapshot without files."""
+    latest = root.snapshots.latest()
+    if latest is None:
+        return False
+    partitions = {entry.partition for entry in root.manifests.live_entries(latest).entries()}
+    number = latest.id + 1
+    made = [
+        IndexEntry(
+            kind=FileKind.ADD, partition=partition, bucket=0, index_type="btree", name=f"btree-{at}-{number}.index",
+            size_bytes=1, row_count=latest.next_row_id,
+            global_index=GlobalIndex(row_range_start=0, row_range_end=latest.next_row_id - 1, field_id=2),
+        )
+        for at, partition in enumerate(sorted(partitions))
+    ]  # fmt: skip
+    table = OpenTable(root, root.schemas.latest())
+    for entry in made:
+        root.store.put(table.index_path(entry), b"x")
+    base, base_bytes = root.manifests.write_list(root.manifests.base_and_delta(latest))
+    delta, delta_bytes = root.manifests.write_list([])
+    name, _ = root.manifests.write_index([*index_of(root, latest), *made])
+    snapshot = msgspec.structs.replace(
+        latest, id=number, base_manifest_list=base, base_manifest_list_size=base_bytes, delta_manifest_list=delta,
+        delta_manifest_list_size=delta_bytes, index_manifest=name, commit_user="java", commit_identifier=number,
+        commit_kind=CommitKind.APPEND, delta_record_count=0, uuid=root.env.ids.uuid(), built_on=None,
+    )  # fmt: skip
+    return root.store.put_new(snapshot_path(root.path, number), snapshot_to_json(snapshot))
 
 
 def roll_back(root, back):

@@ -13,6 +13,7 @@ from simulation.world import Clock, Ids, below
 from paimon_py import Catalog, RemoveOption, SetOption, Table
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
+from paimon_py.rows.verbs import evaluator, update_work
 from paimon_py.storage.memory_store import MemoryStore
 
 WAREHOUSE = "/w"
@@ -46,6 +47,10 @@ KEYED = {"bucket": "1", "num-sorted-run.compaction-trigger": "50"}
 EAGER = {"bucket": "1", "num-sorted-run.compaction-trigger": "2"}
 MANIFESTS = {"manifest.merge-min-count": "3"}
 DYNAMIC = {"bucket": "-1", "dynamic-bucket.target-row-num": "3", "num-sorted-run.compaction-trigger": "50"}
+EVOLVES = {
+    "bucket": "-1", "row-tracking.enabled": "true", "data-evolution.enabled": "true", "deletion-vectors.enabled": "true",
+    "compaction.min.file-num": "2",
+}  # fmt: skip
 KINDS = {
     "append": Kind({"compaction.min.file-num": "2"}),
     "append, partitions": Kind({"compaction.min.file-num": "2", **MANIFESTS}, (), ("p",)),
@@ -59,6 +64,8 @@ KINDS = {
     "keyed, vectors apart": Kind(
         {**EAGER, "deletion-vectors.enabled": "true", "write-only": "true", "num-levels": "6"}, ("k",)
     ),
+    "columns": Kind(EVOLVES),
+    "columns, partitions": Kind(EVOLVES, (), ("p",)),
     "dynamic": Kind(DYNAMIC, ("k",)),
     "dynamic, eager": Kind({**DYNAMIC, "num-sorted-run.compaction-trigger": "2"}, ("k",)),
 }
@@ -130,6 +137,19 @@ class Stage:
         self.clock.seconds += 1
         return number
 
+    def prepare_columns(self, key):
+        """Set v of the rows with a key, and keep the changes: files that add a column to rows. Gives their number."""
+        number, table = len(self.changes), self.table()
+        new = lambda batch: pa.array([value + 7_000_000 for value in batch["v"].to_pylist()], pa.int32())  # noqa: E731
+        work = update_work(table._schema, f"k = {key}", {"v": new})
+        splits = table.scan(where=f"k = {key}").splits()
+        changes = evaluator(table._open_table, work)(table._root.latest(), splits).changes
+        changed = lambda row: (*row[:2], row[2] + 7_000_000) if row[1] == key else row  # noqa: E731
+        deed = Deed(f"c{number}", lambda state: Counter({changed(row): count for row, count in state.items()}))
+        self.changes.append((bytes(changes), deed))
+        self.clock.seconds += 1
+        return number
+
     def commit(self, number, **how):
         changes, deed = self.changes[number]
         result = self.table().commit(changes, **how)
@@ -165,6 +185,14 @@ def some(stage):
     stage.commit(new)
     stage.prepare((7, 1))
     stage.plan()
+
+
+def columns(stage):
+    """Two ranges of rows, and files that add a column to some of them, which nobody has committed."""
+    stage.commit(stage.prepare((1, 2)))
+    stage.commit(stage.prepare((3, 4)))
+    stage.prepare_columns(2)
+    stage.prepare((5,))
 
 
 def late(stage, **how):
@@ -247,7 +275,7 @@ def unindexed(stage):
     stage.prepare((4,))
 
 
-STATES = {one.__name__: one for one in (fresh, some, late, late_named, late_expired, compacted, indexed, unindexed)}
+STATES = {one.__name__: one for one in (fresh, some, columns, late, late_named, late_expired, compacted, indexed, unindexed)}
 
 
 @functools.cache

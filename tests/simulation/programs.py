@@ -12,6 +12,7 @@ EARLY = ("fresh", "some", "indexed", "unindexed")
 """States in which nothing that may be repeated has been committed long ago."""
 
 COMPACTING = ("keyed, eager", "keyed, vectors", "dynamic, eager")
+OTHER_KINDS = [kind for kind in KINDS if not kind.startswith("columns")]
 LATE = ("append", "append, buckets", "append, partitions", "keyed", "keyed, partitions")
 
 
@@ -128,6 +129,19 @@ def beside_java(draw):
     return [(ours,), (("java_commit", other),)]
 
 
+def by_row_id(draw):
+    """Updates by row id beside all that changes ranges, columns and indexes."""
+    key, blind = draw.rng.randrange(1, 5), draw.rng.random() < 0.3
+    setting = [("set_rows", key, not blind)]
+    beside = [
+        ("compact",), ("compact", False), ("tasks", True, 1), ("update", key), ("set_rows", key, not blind),
+        ("delete", key), ("write", key) if blind else ("upsert", key), ("replace", draw.count - 1), ("grow",), ("write", key), ("java_index",),
+        ("roll_back", 1), ("delete", draw.rng.randrange(1, 5)),
+    ]  # fmt: skip
+    programs = [(*setting, *draw.rng.choices(beside, k=draw.rng.randrange(2)))]
+    return [*programs, *(tuple(draw.rng.choices(beside, k=draw.rng.randrange(1, 3))) for _ in range(draw.rng.choice((1, 1, 2))))]
+
+
 def impatient(draw):
     """A table that keeps snapshots for no time, or a short one."""
     option = ("alter", draw.rng.choice(("0 s", "1 s", "1 min")), "snapshot.time-retained")
@@ -135,17 +149,17 @@ def impatient(draw):
 
 
 FAMILIES = {
-    mixed: (10, list(KINDS), ("fresh", "some", "some", "some")),
-    same_bytes: (2, list(KINDS), ("fresh", "some")),
+    mixed: (10, OTHER_KINDS, ("fresh", "some", "some", "some")),
+    same_bytes: (2, OTHER_KINDS, ("fresh", "some")),
     unknown: (1, ["append", "append, partitions", "keyed", "keyed", "keyed, eager", "dynamic"], ("some",)),
-    stalled: (1, list(KINDS), ("some",)),
-    rolled_back: (1, list(KINDS), ("some",)),
-    forked: (1, list(KINDS), ("fresh", "some")),
+    stalled: (1, OTHER_KINDS, ("some",)),
+    rolled_back: (1, OTHER_KINDS, ("some",)),
+    forked: (1, OTHER_KINDS, ("fresh", "some")),
     late: (2, [*LATE, "keyed, vectors", "append, vectors", "keyed, vectors apart"], ("late", "late_named", "late_expired")),
     indexed: (1, ["append, indexed"], ("indexed", "unindexed", "some")),
-    moved: (1, list(KINDS), ("fresh", "some")),
-    beside_java: (1, list(KINDS), ("fresh", "some")),
-    impatient: (1, list(KINDS), ("fresh", "some")),
+    moved: (1, OTHER_KINDS, ("fresh", "some")),
+    beside_java: (1, OTHER_KINDS, ("fresh", "some")),
+    impatient: (1, OTHER_KINDS, ("fresh", "some")),
 }
 """By family: its weight, kinds, and states."""
 
@@ -190,6 +204,21 @@ def _spared(programs, without):
                 left.append((verb, *arguments))
             seen |= marks
         yield tuple(left)
+
+
+KEEN_BY_ROW_ID = (PUBLISHES, (0, "sleep", "", "to"), (1, "put_new", "/snapshot/snapshot", "to"))
+
+
+def run_by_row_id(seed):
+    """Play updates by row id of a seed. Gives the script with its events, and what is wrong."""
+    rng = random.Random(seed)
+    kind, state = rng.choice(("columns", "columns, partitions")), rng.choice(("fresh", "some", "some"))
+    script = Script(kind, state, tuple(by_row_id(Draw(rng, kind, state))))
+    keen = KEEN_BY_ROW_ID if rng.random() < 0.5 else ()
+    faults = 0 if keen else rng.choice((0, 0, 1, 2))
+    chooser = Random(rng, often=rng.choice((0, 0.03, 0.1, 0.3)), faults=faults, jumps=0, fault_share=0.03, keen=keen)
+    wrong, _ = play(script, chooser, read=seed % 4 == 0)
+    return script._replace(events=tuple(chooser.drawn)), wrong
 
 
 def run_seed(seed, without=frozenset()):

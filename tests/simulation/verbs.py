@@ -14,9 +14,12 @@ from simulation.kinds import KINDS, NAME, PATH, WAREHOUSE, Deed, rows, written
 from simulation.kinds import row_key as key_of
 from simulation.world import ActorStore
 
-from paimon_py import Catalog, RemoveOption, SetOption, Table
+from paimon_py import AddColumn, Catalog, Changes, RemoveOption, SetOption, Table
+from paimon_py.commit.commit import commit as commit_changes
+from paimon_py.commit.request import CommitRequest
 from paimon_py.errors import CommitUnknownError, StorageError
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.commit_label import CommitLabel
 
 COLUMN = "file-index.bitmap.columns"
 REPEATS = 2
@@ -255,6 +258,51 @@ def upsert(actor, *keys):
     actor.call(Deed(_name(actor, "upsert"), apply), lambda: table.upsert(rows(values), on=on), f"upsert {values}")
 
 
+def set_rows(actor, key, read_before=True):
+    """Set v of the rows with a key, by their row ids: values from those that were read, or new ones, whatever they are now."""
+    table, add = table_of(actor), 1_000_000 * (actor.index + 1)
+    snapshot = actor.call(None, table.snapshot, "snapshot").result
+    if snapshot is None:
+        return
+    scan = lambda: table.scan(columns=["_ROW_ID", "p", "k", "v"], where=f"k = {key}", snapshot_id=snapshot.id).to_arrow()  # noqa: E731
+    found = actor.call(None, scan, "read")
+    if found.end != "done" or not found.result.num_rows:
+        return
+    pause(actor)
+    rows = [tuple(row.values()) for row in found.result.to_pylist()]
+    new = {row[3] % 1_000_000: row[3] + add if read_before else row[3] % 1_000_000 + add for row in rows}
+    data = pa.table({"_ROW_ID": found.result["_ROW_ID"], "v": pa.array([new[row[3] % 1_000_000] for row in rows], pa.int32())})
+    read = {row[1:] for row in rows}
+
+    def change(row):
+        hit = row in read if read_before else row[1] == key and row[2] % 1_000_000 in new
+        return (*row[:2], new[row[2] % 1_000_000]) if hit else row
+
+    deed = Deed(_name(actor, "set_rows"), lambda state: _mapped(state, change))
+    how = {"snapshot_id": snapshot.id} if read_before else {}
+    actor.call(deed, lambda: table.update_rows(data, **how), f"set_rows {key}")
+
+
+def commit_blind(actor, number):
+    """Commit prepared columns as a verb does, but without asking whether the files that it read are still there."""
+    changes, deed = actor.scene.changes[number]
+    opened = table_of(actor)._open_table
+    request = CommitRequest(label=CommitLabel(None, None), is_new=True)
+    actor.call(deed, lambda: commit_changes(opened, Changes.from_bytes(changes), request), f"commit blind {number}")
+
+
+def grow(actor, name="x"):
+    """Add a column."""
+    table = table_of(actor)
+    actor.call(None, lambda: table.alter(AddColumn(name, "INT")), "grow")
+    reopen(actor)
+
+
+def java_index(actor):
+    """An index over the row ids of column v appears."""
+    actor.call(None, lambda: java.index_column(table_of(actor)._root), "java index")
+
+
 def _name(actor, verb):
     count = actor.memory["deeds"] = actor.memory.get("deeds", 0) + 1
     return f"{verb} {count} of actor {actor.index}"
@@ -338,7 +386,8 @@ def drop(actor):
 VERBS = {
     verb.__name__: verb
     for verb in (
-        commit, commit_once, replace, java_commit, java_alter, pause, drop, commit_both, write, rounds, forked, child, delete, update, upsert, compact, tasks,
+        commit, commit_once, replace, java_commit, java_alter, pause, drop, commit_both, write, rounds, forked, child, delete, update, upsert, set_rows, commit_blind, grow, java_index, compact,
+        tasks,
         commit_compaction, merge_manifests, index, tag, untag, expire, roll_back, alter, rename, reopen,
     )
 }  # fmt: skip
