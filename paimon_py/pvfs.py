@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from typing import Any, BinaryIO
 
 from fsspec import AbstractFileSystem
@@ -87,6 +88,21 @@ class PaimonFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if len(parts) == _PARTS_OF_TABLE or store.list(place):
             return _directory(here)
         raise _missing(here)
+
+    def modified(self, path: str) -> datetime:
+        """The time of the last change of a file, in UTC.
+
+        Raises:
+            FileNotFoundError, StorageError
+            IsADirectoryError: the path is a directory, and stores keep no times of those.
+            UnsupportedError: the store keeps no times of files.
+        """
+        found = self.info(path)
+        if found["type"] == "directory":
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
+        if found["mtime"] is None:
+            raise UnsupportedError(f"the store of {path} keeps no times of files", feature="times of files")
+        return datetime.fromtimestamp(found["mtime"], timezone.utc)
 
     def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:  # noqa: ARG002
         """Raises: UnsupportedError"""

@@ -88,6 +88,13 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"\bcall (?=paimon-py)", "run "),
     (r'\bcatalog\.sql\("([^"]*)"\)', r'paimon-py sql WAREHOUSE "\1"'),
     (r"; a function casts: lambda rows: [^;]*", ""),
+    (r"\bpass a datetime\.\w+, or (?:ISO text|a string) such as (?='\d)", "give text such as "),
+    (r"\bpass a datetime\.(datetime|date|time)\b", r"give a \1"),
+    (r"\bpass a str\b", "give text in 'single quotes'"),
+    (r"\bpass bytes\b", "give bytes such as X'00ff'"),
+    (r"\bpass True or False\b", "give TRUE or FALSE"),
+    (r"\bpass an int or a decimal\.Decimal\b", "give a number"),
+    (r"\bpass (?=an? (?:number|whole number|list|mapping)\b)", "give "),
     (r"\bis_null\(\)", "IS NULL"),
     (r"\bis_not_null\(\)", "IS NOT NULL"),
 )

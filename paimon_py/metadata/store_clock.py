@@ -8,8 +8,10 @@ Source: docs/reliability.md §3 (i).
 
 from __future__ import annotations
 
+from paimon_py.errors import StorageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import join, manifest_directory
+from paimon_py.storage.store import FileMissingError
 
 
 def store_lag(root: TableRoot) -> int | None:
@@ -20,9 +22,18 @@ def store_lag(root: TableRoot) -> int | None:
 
     Returns: None if the store does not report write times; then no age is known.
     Cost: a put, a stat and a delete.
+    Raises: StorageError; it says why if the table is read only.
     """
     path = join(manifest_directory(root.path), f".clock.{root.env.ids.uuid()}.tmp")
-    root.store.put(path, b"", within=root.path)
+    try:
+        root.store.put(path, b"", within=root.path)
+    except FileMissingError:
+        raise
+    except StorageError as error:
+        raise StorageError(
+            f"{root.path} cannot be written, and deleting files by their age needs the clock of the store, which a new"
+            f" file there shows: {error}", path=root.path, operation=error.operation, transient=error.transient,
+        ) from error  # fmt: skip
     status = root.store.stat(path)
     root.store.delete(path)
     if status is None or status.modified_millis is None:

@@ -268,6 +268,17 @@ def _packed_blobs(schema: TableSchema, options: Options) -> str | None:
     return "BLOBs and data-file.external-paths" if options.is_set("data-file.external-paths") else None
 
 
+def _unnamed_partitions(schema: TableSchema, options: Options) -> str | None:
+    """Detects partition keys whose values have no name as a directory, or another one in each time zone."""
+    for field in schema.partition_fields:
+        root = field.type.root if isinstance(field.type, Atomic) else None
+        if root in (Root.BINARY, Root.VARBINARY):
+            return f"{sql_type(field.type)} partition key {field.name!r}"
+        if root is Root.TIMESTAMP_LTZ and not options.get_bool("partition.legacy-name"):
+            return f"TIMESTAMP WITH LOCAL TIME ZONE partition key {field.name!r} and partition.legacy-name=false"
+    return None
+
+
 def _lone_blobs(schema: TableSchema, options: Options) -> str | None:
     """Detects BLOBs in separate files in tables that do not support such files."""
     if options.get_bool("data-evolution.enabled"):
@@ -388,6 +399,10 @@ _FEATURES = (
     Feature(_shredded_map, readable=True),
     Feature(_in_text("manifest.format", "avro", "orc")),
     Feature(_kept_twice, readable=True, hint="drop the option: rows of the old partition must be deleted"),
+    Feature(
+        _unnamed_partitions, readable=True,
+        hint="its values have no name as a directory that readers agree on; partition by a STRING or DATE column",
+    ),
     Feature(_index_columns, readable=True),
     Feature(_file_index, readable=True),
     Feature(iceberg_feature, readable=True),

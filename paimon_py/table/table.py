@@ -221,7 +221,7 @@ class Table(
             data: pyarrow tables, batches and readers; pandas and polars DataFrames; datasets; DuckDB relations; lists
                 of mappings; generators of batches. Columns match by name; a number of a wider type must fit.
             overwrite: `{"month": 3}` replaces that partition, `{}` the whole table, `"dynamic"` the partitions that
-                occur in `data`. None adds rows.
+                occur in `data`. None adds rows. Data without rows empty what they replace, as in Java and SQL.
             watermark: event-time watermark in epoch milliseconds to record.
             user, identifier: make the call repeatable: a number that `user` has already committed does nothing, before
                 any data are read, and the result says so. The numbers of a user must increase. A call without rows to

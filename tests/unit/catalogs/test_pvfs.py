@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import fsspec
@@ -31,6 +32,12 @@ def test_files_of_a_table_are_found_and_read(catalog):
     assert {"w/d/t/bucket-0", "w/d/t/schema", "w/d/t/snapshot"} <= set(files.ls("w/d/t", detail=False))
     (data,) = files.glob("pvfs://w/d/t/bucket-0/*.parquet")
     assert files.info(data)["size"] == files.size(data) > 0 and files.info(data)["mtime"] > 0
+    age = datetime.now(timezone.utc) - files.modified(data)
+    assert timedelta(minutes=-1) < age < timedelta(minutes=10)
+    with pytest.raises(IsADirectoryError):
+        files.modified("w/d/t")
+    with pytest.raises(FileNotFoundError):
+        files.modified("w/d/t/nothing")
     with files.open(data) as source:
         assert pq.read_table(source, partitioning=None)["v"].to_pylist() == ["a"]
     assert data in files.find("pvfs://w") and files.cat_file(data, 0, 4) == b"PAR1"

@@ -174,6 +174,15 @@ def test_features_that_would_change_the_answer_are_refused_by_name(options, feat
             "metadata.iceberg.storage=hive-catalog",
         ),
         ({"columns": [("_row_kind", "STRING")]}, "a column called _row_kind"),
+        ({"columns": [("b", "BINARY(3)"), ("v", "INT")], "partition_keys": ("b",)}, "BINARY(3) partition key 'b'"),
+        ({"columns": [("b", "BYTES"), ("v", "INT")], "partition_keys": ("b",)}, "BYTES partition key 'b'"),
+        (
+            {
+                "columns": [("t", "TIMESTAMP(3) WITH LOCAL TIME ZONE"), ("v", "INT")], "partition_keys": ("t",),
+                "partition.legacy-name": "false",
+            },
+            "TIMESTAMP WITH LOCAL TIME ZONE partition key 't' and partition.legacy-name=false",
+        ),
     ],
 )
 def test_some_tables_can_be_read_but_not_written(options, feature):
