@@ -111,6 +111,7 @@ READS = (
     Line("read two", "read", {"columns": ["a", "b"]}),
     Line("filter value", "read", {"range": [0.5, 0.505], "column": "b"}),
     Line("filter key", "read", {"column": "k"}),
+    Line("one row", "read", {"column": "a"}),
     Line("first ten", "read", {"limit": 10}),
 )
 
@@ -139,28 +140,35 @@ def measure(name: str, rows: int, repeats: int, root: Path) -> list[Figure]:
         })
         for line in ("load", "upserts") if inputs[line]
     ]  # fmt: skip
-    bounds = bounds_of(inputs["load"][0], rows)
     for line in READS:
-        settings = {"table": tables["ours"], **line.settings}
-        if line.name == "filter key":
-            settings["range"] = bounds
+        settings = {"table": tables["ours"], **settings_of(line, inputs, rows)}
         figures.append(_compare(name, rows, line, repeats, dict.fromkeys(tables, settings)))
     return figures
 
 
-def bounds_of(loaded: str, rows: int) -> list[Any]:
+def settings_of(line: Line, inputs: Mapping[str, Sequence[str]], rows: int) -> dict[str, Any]:
+    """The settings of a read of these rows; `inputs`: the files with loads and upserts."""
+    settings = dict(line.settings)
+    if line.name == "filter key":
+        settings["range"] = _bounds_of(inputs["load"][0], rows)
+    elif line.name == "one row":
+        settings["equals"] = _column((inputs["upserts"] or inputs["load"])[-1], "a").drop_null()[0].as_py()
+    return settings
+
+
+def _bounds_of(loaded: str, rows: int) -> list[Any]:
     """The keys between which one in a hundred lies; of many files, of the keys in the first."""
     keys = _column(loaded, "k").sort()
     middle = min(rows, len(keys)) // 2
     return [keys[middle].as_py(), keys[min(middle + max(1, rows // 100), len(keys) - 1)].as_py()]
 
 
-def written(shape: Shape, rows: int, root: Path) -> tuple[str, str]:
-    """A table of a shape that paimon_py wrote, and the file with the rows of its first load."""
+def written(shape: Shape, rows: int, root: Path) -> tuple[str, dict[str, list[str]]]:
+    """A table of a shape that paimon_py wrote, and the files with the rows of its loads and upserts."""
     inputs = _inputs(shape, rows, root)
     table = _create(shape, inputs["load"][0], root / "ours")
     run("ours", "write", {"table": table, "inputs": [*inputs["load"], *inputs["upserts"]]})
-    return table, inputs["load"][0]
+    return table, inputs
 
 
 def costs(figures: Iterable[Figure]) -> dict[tuple[str, str], tuple[float, float]]:

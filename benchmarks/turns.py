@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.children import HERE, Failed, environment
 from benchmarks.environments import MODULES, interpreter
-from benchmarks.shapes import READS, SHAPES, bounds_of, written
+from benchmarks.shapes import READS, SHAPES, settings_of, written
 
 _WARM = 2
 """The number of first reads that do not count."""
@@ -82,15 +82,13 @@ def main(arguments: Sequence[str] | None = None) -> dict[tuple[str, str], dict[s
     for name in given.only.split(","):
         with ExitStack() as stack:
             directory = stack.enter_context(tempfile.TemporaryDirectory())
-            table, loaded = written(SHAPES[name], given.rows, Path(directory))
+            table, inputs = written(SHAPES[name], given.rows, Path(directory))
             other = {"rust": Peer("rust")} if given.beside is None else {"before": Peer("ours", given.beside)}
             ours = Peer("ours")
             for peer in (ours, *other.values()):
                 stack.callback(peer.close)
             for line in READS:
-                settings = {"table": table, **line.settings}
-                if line.name == "filter key":
-                    settings["range"] = bounds_of(loaded, given.rows)
+                settings = {"table": table, **settings_of(line, inputs, given.rows)}
                 found[name, line.name] = ratios(ours, other, line.step, settings, given.reads)
                 print(name, line.name, found[name, line.name], flush=True)
     return found

@@ -15,6 +15,8 @@ def _scan(settings):
         low, high = settings["range"]
         column = col(settings.get("column", "k"))
         where = (column >= low) & (column <= high)
+    if "equals" in settings:
+        where = col(settings["column"]) == settings["equals"]
     return Table.open(settings["table"]).scan(
         columns=settings.get("columns"), where=where, limit=settings.get("limit")
     )

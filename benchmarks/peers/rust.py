@@ -39,6 +39,9 @@ def _builder(settings):
                 ],
             }
         )
+    if "equals" in settings:
+        equal = {"method": "equal", "field": settings["column"], "literals": [settings["equals"]]}
+        builder = builder.with_filter(equal)
     return builder
 
 

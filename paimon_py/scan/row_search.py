@@ -14,7 +14,7 @@ from pyroaring import BitMap
 
 from paimon_py.codec.columns import numpy_values
 from paimon_py.expr.arrow import Filter
-from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.predicate import And, Compare, In, Or, Predicate
 from paimon_py.expr.references import columns_of, may_fail
 from paimon_py.files.reader import FileReader
 from paimon_py.scan.request import Request
@@ -27,19 +27,23 @@ SEARCHED_ROWS = 10_000
 """Files with fewer rows are decoded in less time than a search takes."""
 _WORTH = 5
 """The multiple of a condition's columns from which on it is worth decoding them first."""
+_WORTH_OF_VALUES = 2
+"""The same of a condition that names values, which few rows have more often than values in a range."""
+_FIRST_GAP = 7
 _WIDEST_GAP = 16
 
 
 class RowSearch:
     """The searches of one reader: after a file with matches in many pages, the next ones are not searched.
 
-    The number of files without a search doubles each time, so a condition that many rows meet costs little more.
+    The number of files without a search grows each time, so a condition that many rows meet costs little more.
     """
 
     def __init__(self, predicate: Predicate, mask: Filter) -> None:
         self._predicate = predicate
         self._names = columns_of(predicate)
         self._mask = mask
+        self._worth = _WORTH_OF_VALUES if _names_values(predicate) else _WORTH
         self._gap = self._left = 0
 
     def rows_of(
@@ -53,7 +57,7 @@ class RowSearch:
         Raises: as `FileReader.positions`
         """
         asked = [field for field in fields if field.name in self._names]
-        narrows = len(asked) == len(self._names) and len(fields) >= _WORTH * len(asked)
+        narrows = len(asked) == len(self._names) and len(fields) >= self._worth * len(asked)
         is_local_parquet = file.external_path is None and file.name.endswith(".parquet")
         if not narrows or file.row_count < SEARCHED_ROWS or not is_local_parquet or not self.begin():
             return None
@@ -83,11 +87,22 @@ class RowSearch:
             if count > 1 and 2 * with_match > count:
                 break
         if 2 * with_match > count:
-            self._gap = min(_WIDEST_GAP, 2 * self._gap + 1)
+            self._gap = min(_WIDEST_GAP, 2 * self._gap + _FIRST_GAP)
             self._left = self._gap
             return None
         self._gap = 0
         return found
+
+
+def _names_values(predicate: Predicate) -> bool:
+    """Whether only rows match in which a column has one of some values."""
+    if isinstance(predicate, And):
+        return any(map(_names_values, predicate.parts))
+    if isinstance(predicate, Or):
+        return all(map(_names_values, predicate.parts))
+    if isinstance(predicate, In):
+        return not predicate.negated
+    return isinstance(predicate, Compare) and predicate.operator == "=="
 
 
 def row_search(request: Request) -> RowSearch | None:

@@ -230,8 +230,9 @@ class SplitReader:
             is_unknown = asked.rows is None and len(section.runs) == 1
             if self._search is not None and is_unknown and file.name not in self._dead:
                 with self._present():
-                    stored, reader = self.stamps.stored_fields(file, fields), partial(self._reader, file, by_page=True)
-                    asked = _Asked(asked.predicate, self._search.rows_of(file, stored, reader))
+                    reader = partial(self._reader, file, by_page=file.row_count >= PAGED_ROWS)
+                    found = self._search.rows_of(file, self.stamps.stored_fields(file, fields), reader)
+                    asked = asked if found is None else _Asked(None, found)
             if asked.rows is not None and not asked.rows:
                 if self._meter is not None:
                     self._meter.files_by_index += 1

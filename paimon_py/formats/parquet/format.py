@@ -338,14 +338,15 @@ class ParquetOpenFile:
     def _pages_of(
         self, group: int, plan: Sequence[_Column], chosen: ChosenPages
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows of the selected pages; columns without separate pages, such as nested ones, are decoded whole."""
+        """The rows of the selected pages; columns without separate pages, as nested ones, are decoded up to these."""
         with decoding(self._path):
             found = list(rows_between(self._pages, list(chosen.pages.values()), chosen.cuts, chosen.wanted))
         others = [column for column in plan if column.field.name not in chosen.pages]
         beside: dict[str, pa.Array] = {}
         if others and found:
-            whole = pa.Table.from_batches(self._stretch([group], others, self._group_rows[group]))
-            beside = {name: combine(whole.column(name)) for name in whole.column_names}
+            end = found[-1][0] + len(found[-1][1][0])
+            first = pa.Table.from_batches(_until(end, self._stretch([group], others, end)))
+            beside = {name: combine(first.column(name)) for name in first.column_names}
         for start, columns in found:
             taken = dict(zip(chosen.pages, columns, strict=True))
             arrays = [
@@ -432,6 +433,15 @@ def _with_positions(batches: Iterable[pa.RecordBatch], position: int) -> Iterato
     for batch in batches:
         yield position, batch
         position += batch.num_rows
+
+
+def _until(row: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The first batches, with at least so many rows; the others are not decoded."""
+    for batch in batches:
+        yield batch
+        row -= batch.num_rows
+        if row <= 0:
+            return
 
 
 def _between(rows: BitMap, start: int, stop: int) -> Ints:
