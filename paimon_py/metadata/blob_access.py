@@ -122,16 +122,12 @@ class BlobAccess:
 
 
 class _Window(RangeReader):
-    """A part of a file. Positions before its start are clamped to the start."""
+    """A part of a file."""
 
     def __init__(self, source: BinaryIO, start: int, length: int) -> None:
         super().__init__(length)
         self._source = source
         self._start = start
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._position = max(self._place(offset, whence), 0)
-        return self._position
 
     def _read_at(self, start: int, length: int) -> bytes:
         self._source.seek(self._start + start)
