@@ -11,6 +11,7 @@ from unit.maintain.test_remove_orphans import PATH, World, rows
 from paimon_py import AddColumn, BranchNotFoundError, CommitConflictError, PaimonError, SnapshotExpiredError
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.layout import cut_path
 from paimon_py.table import Table
 from paimon_py.testing.fault_store import FaultStore, SimulatedCrash
 
@@ -118,6 +119,46 @@ def test_a_branch_deleted_in_the_meantime_leaves_main_unchanged_or_moves_it(what
         assert not table._root.cuts.exists()
         ends.add(lost is None)
     assert True in ends
+
+
+def files_of(store, directory):
+    found = {}
+    for status in store.list(directory):
+        found.update(files_of(store, status.path) if status.is_directory else {status.path: store.get(status.path)})
+    return found
+
+
+def commit_as_java(world, store) -> int | None:
+    """Commit without a look at the cut of another process; returns the id. None: Java would find no snapshot to build on."""
+    copy = store.copy()
+    if (cut := cut_path(PATH)) in files_of(copy, f"{PATH}/tag"):
+        copy.delete(cut)
+    before = files_of(copy, PATH)
+    table = opened(world, copy)
+    number = table.write_arrow(rows(9)).snapshot_id
+    for path, data in files_of(copy, PATH).items():
+        if before.get(path) != data:
+            store.put(path, data)
+    return number
+
+
+@pytest.mark.parametrize("target", [1, 2])
+def test_a_rollback_keeps_what_other_writers_build_on_its_target_and_nothing_else(target):
+    world, published, ends = World(**{"snapshot.num-retained.min": "9", "write-only": "true"}), [], set()
+    for number in (1, 2, 3, 4):
+        world.table.write_arrow(rows(number))
+
+    def work(store):
+        published.append(commit_as_java(world, store))
+
+    for at, store, lost, error in each_call(world, work, lambda table: table.rollback_to(target)):
+        assert lost is None and error is None, f"call {at}: {lost!r}, {error!r}"
+        stays = published[-1] == target + 1
+        found = keys(opened(world, store))
+        assert found == [*range(1, target + 1), *([9] if stays else [])], f"call {at}: {found}, {published[-1]}"
+        assert not opened(world, store)._root.cuts.exists()
+        ends.add(stays)
+    assert ends == {True, False}
 
 
 class Overtaking:
