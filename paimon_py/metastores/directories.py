@@ -126,7 +126,7 @@ class DirectoryMetastore:
         """See `Metastore.rename_table`."""
         path, target = self._path(name), self._path(to)
         if not Schemas(self._store, path).ids():
-            raise TableNotFoundError(f"there is no table {str(name)!r}", path=path, table=str(name))
+            raise TableNotFoundError(f"table {str(name)!r} does not exist", path=path, table=str(name))
         if self._store.stat(target) is not None:
             raise AlreadyExistsError(f"table {str(to)!r} already exists", path=target, table=str(to))
         self._store.rename_directory(path, target)
