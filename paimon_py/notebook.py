@@ -15,7 +15,7 @@ from paimon_py.html import facts, grid, join_values, moment, note, page, section
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.redact import shown_text, shown_url
 from paimon_py.spec.schema_page import fields_grid, schema_parts
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot, Tag
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot, TagValue
 from paimon_py.spec.types import Field
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def guard(content: Callable[[], Iterable[str]]) -> Iterator[str]:
         yield note(f"{type(error).__name__}: {shown_text(str(error))}")
 
 
-def tag_page(value: Tag) -> str:
+def tag_page(value: TagValue) -> str:
     """A tag and the snapshot that it retains. Cost: none."""
     return page(f"Tag {value.name}", facts({"snapshot": value.snapshot.id, **_snapshot_rows(value.snapshot)}))
 

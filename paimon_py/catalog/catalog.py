@@ -217,7 +217,7 @@ class Catalog(
             partition_by: columns whose values become directories.
             options: table options by Paimon's names, as strings.
             comment: the table's comment.
-            exist_ok: return the existing table, whatever its schema.
+            exist_ok: return the existing table, regardless of its schema.
 
         Raises:
             AlreadyExistsError: the table exists, or another process created it first.
@@ -364,14 +364,14 @@ class Catalog(
             raise self._no_database(name)
 
     def _no_database(self, name: str) -> DatabaseNotFoundError:
-        hint = _meant(name, self._metastore.databases)
-        return DatabaseNotFoundError(f"there is no database {name!r}{hint}", path=database_path(self.warehouse, name))
+        message = f"database {name!r} does not exist{_meant(name, self._metastore.databases)}"
+        return DatabaseNotFoundError(message, path=database_path(self.warehouse, name))
 
     def _no_table(self, full: TableName, name: str, path: str | None = None) -> TableNotFoundError:
         """The error for a table that does not exist, with similar names. Raises: DatabaseNotFoundError"""
         self._require_database(full.database)
         hint = _meant(full.table, partial(self._metastore.tables, full.database), f"{full.database}.")
-        return TableNotFoundError(f"there is no table {name!r}{hint}", path=path, table=name)
+        return TableNotFoundError(f"table {name!r} does not exist{hint}", path=path, table=name)
 
     def _split(self, name: str, verb: str) -> TableName:
         """Database and table of a full name; rejects names of system tables and branches."""
@@ -416,7 +416,7 @@ class _Warehouse(msgspec.Struct, frozen=True):
     def root(self, database: str, table: str) -> TableRoot:
         root = self.catalog._metastore.find(TableName(database, table))
         if root is None:
-            raise TableNotFoundError(f"there is no table '{database}.{table}'", table=f"{database}.{table}")
+            raise TableNotFoundError(f"table '{database}.{table}' does not exist", table=f"{database}.{table}")
         return root
 
 

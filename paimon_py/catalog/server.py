@@ -50,7 +50,7 @@ class CatalogServer(CatalogVerbs):
         wanted = self._new_schema(schema, primary_key, partition_by, options, comment)
         root = server.replace_table(full, wanted)
         if root is None:
-            raise TableNotFoundError(f"there is no table {name!r}", table=name)
+            raise TableNotFoundError(f"table {name!r} does not exist", table=name)
         return Table(root, root.schemas.latest(), name)
 
     def register_table(self, name: str, path: str) -> Table:
@@ -71,7 +71,7 @@ class CatalogServer(CatalogVerbs):
         return self.table(name)
 
     def table_by_id(self, table_id: str) -> Table:
-        """Open a table by the id that its server assigned, whatever its current name.
+        """Open a table by the id that its server assigned, regardless of its current name.
 
         Raises: TableNotFoundError
         """
@@ -79,7 +79,7 @@ class CatalogServer(CatalogVerbs):
             raise UsageError(f"the id of a table must be a non-empty string, not {table_id!r}")
         found = self._server("table_by_id").find_by_id(table_id)
         if found is None:
-            raise TableNotFoundError(f"there is no table with the id {table_id!r}")
+            raise TableNotFoundError(f"the table with the id {table_id!r} does not exist")
         name, root = found
         return Table(root, root.schemas.latest(), str(name))
 
@@ -126,7 +126,7 @@ class CatalogServer(CatalogVerbs):
         if not updates and not removals:
             raise UsageError("alter_database needs options to set, or names to remove")
         if not self._server("alter_database").alter_database(name, updates, removals):
-            raise DatabaseNotFoundError(f"there is no database {name!r}")
+            raise DatabaseNotFoundError(f"database {name!r} does not exist")
 
     def _server(self, verb: str) -> ServerMetastore:
         if not isinstance(self._metastore, ServerMetastore):

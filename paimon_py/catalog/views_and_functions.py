@@ -265,4 +265,4 @@ def _require_some(changes: Iterable[object]) -> None:
 
 
 def _missing(kind: str, name: str) -> NotFoundError:
-    return NotFoundError(f"there is no {kind} {name!r}", table=name)
+    return NotFoundError(f"{kind} {name!r} does not exist", table=name)

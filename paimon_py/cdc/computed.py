@@ -65,7 +65,7 @@ def parse(text: str) -> Computed:
         raise UsageError(f"a computed column is written as 'y=year(at)' or 'orders.y=year(at)', not {text!r}")
     function = found["function"].lower()
     if function not in _FUNCTIONS:
-        raise UsageError(f"{text!r}: there is no function {function!r}, but {sorted(_FUNCTIONS)}")
+        raise UsageError(f"{text!r}: function {function!r} does not exist; the functions are {sorted(_FUNCTIONS)}")
     parts = tuple(part.strip() for part in found["given"].split(","))
     field, given = ("", parts) if function == "cast" else (parts[0], parts[1:])
     made = Computed((found["table"] or "").strip(), found["name"].strip(), function, field, given)

@@ -178,7 +178,7 @@ def _without_operation(payload: dict[str, Any]) -> Decoded:
         return NoChange("transaction")
     if set(payload) == {"ts_ms"}:
         return NoChange("heartbeat")
-    raise Damaged("there is no 'op': not a Debezium event, or a flattened one")
+    raise Damaged("'op' is missing: not a Debezium event, or a flattened one")
 
 
 def _names(source: Any) -> tuple[str, str]:

@@ -87,7 +87,7 @@ def new_file(text: str) -> Path:
     if found.is_dir():
         raise click.BadParameter(f"{text!r} is a directory, not a file")
     if not found.absolute().parent.is_dir():
-        raise click.BadParameter(f"there is no directory {str(found.absolute().parent)!r}")
+        raise click.BadParameter(f"directory {str(found.absolute().parent)!r} does not exist")
     return found
 
 

@@ -24,7 +24,7 @@ from paimon_py.spec.data_file import FileKind, ManifestEntry
 from paimon_py.spec.external_paths import PATHS
 from paimon_py.spec.layout import manifest_path, schema_path, snapshot_path, statistics_path, tag_path
 from paimon_py.spec.referenced_paths import referenced_paths
-from paimon_py.spec.snapshot import Base, Snapshot, Tag
+from paimon_py.spec.snapshot import Base, Snapshot, TagValue
 
 
 class CloneChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True):
     newest: Snapshot | None
     schemas: tuple[tuple[int, bytes], ...]
     snapshots: tuple[Snapshot, ...]
-    tags: tuple[Tag, ...]
+    tags: tuple[TagValue, ...]
     users: tuple[UserFile, ...]
     files: tuple[CloneFile, ...]
 
@@ -164,7 +164,7 @@ def _history(root: TableRoot, newest: Snapshot | None, choice: CloneChoice) -> t
     return tuple(reversed(chain))
 
 
-def _tags(root: TableRoot, newest: Snapshot | None, choice: CloneChoice) -> tuple[Tag, ...]:
+def _tags(root: TableRoot, newest: Snapshot | None, choice: CloneChoice) -> tuple[TagValue, ...]:
     if choice.tags is True:
         return tuple(tag for tag in root.tags.list() if newest is not None and tag.snapshot.id <= newest.id)
     if choice.tags is False:

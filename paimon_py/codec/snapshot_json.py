@@ -16,7 +16,7 @@ from paimon_py.codec.json import decode_object, pretty, unknown_items
 from paimon_py.codec.lineage_json import lineage_of, together
 from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.spec.json_values import plain_text, whole_number
-from paimon_py.spec.snapshot import CommitKind, Snapshot, Tag
+from paimon_py.spec.snapshot import CommitKind, Snapshot, TagValue
 
 CURRENT_VERSION = 3
 _CREATE_TIME = "tagCreateTime"
@@ -84,7 +84,7 @@ def snapshot_to_json(snapshot: Snapshot) -> bytes:
     return pretty(_object(snapshot))
 
 
-def tag_from_json(data: bytes, name: str, path: str) -> Tag:
+def tag_from_json(data: bytes, name: str, path: str) -> TagValue:
     """The tag named `name` in a tag file.
 
     Raises:
@@ -94,7 +94,7 @@ def tag_from_json(data: bytes, name: str, path: str) -> Tag:
         return _tag(decode_object(data, path), name, path)
 
 
-def _tag(value: dict[str, Any], name: str, path: str) -> Tag:
+def _tag(value: dict[str, Any], name: str, path: str) -> TagValue:
     create_time, retained = value.pop(_CREATE_TIME, None), value.pop(_TIME_RETAINED, None)
     made = _time_parts(create_time)
     if create_time is not None and made is None:
@@ -104,7 +104,7 @@ def _tag(value: dict[str, Any], name: str, path: str) -> Tag:
         retained = retained if seconds is None else seconds
     if retained is not None and (isinstance(retained, bool) or not isinstance(retained, (int, float))):
         raise CorruptionError(f"{path}: {_TIME_RETAINED!r} is not a number of seconds: {retained!r}", path=path)
-    return Tag(name=name, snapshot=_snapshot(value, path), create_time=made, time_retained_seconds=retained)
+    return TagValue(name=name, snapshot=_snapshot(value, path), create_time=made, time_retained_seconds=retained)
 
 
 def _time_parts(value: Any) -> tuple[int, ...] | None:
@@ -132,7 +132,7 @@ def _seconds(value: str) -> float | None:
     return days * 86400 + hours * 3600 + minutes * 60 + seconds
 
 
-def tag_to_json(tag: Tag) -> bytes:
+def tag_to_json(tag: TagValue) -> bytes:
     """The bytes of a tag file: the fields of its snapshot, followed by creation time and retention if set."""
     value = _object(tag.snapshot)
     if tag.create_time is not None:

@@ -43,7 +43,7 @@ from paimon_py.spec.key_indexes import index_columns
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.sequence_property import keeps_sequence_property
-from paimon_py.spec.snapshot import MIN_LONG, Snapshot
+from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
 
 PATIENCE_SECONDS = 60.0
@@ -289,7 +289,7 @@ def commit_event(place: EventPlace, done: Published, attempts: int, seconds: flo
     return CommitEvent(
         **place, snapshot_id=snapshot.id, schema_id=snapshot.schema_id, commit_kind=snapshot.commit_kind.value,
         operation=snapshot.operation, user=snapshot.commit_user, identifier=snapshot.commit_identifier,
-        watermark=None if snapshot.watermark in (None, MIN_LONG) else snapshot.watermark,
+        watermark=snapshot.watermark,
         added_files=len(adds), deleted_files=len(deletes),
         added_rows=whole_row_count(adds),
         deleted_rows=whole_row_count(deletes),

@@ -85,4 +85,4 @@ def group_options(options: Mapping[str, str], own: Collection[str], elsewhere: M
 def _unknown(given: str, known: Mapping[str, str]) -> OptionError:
     meant = nearest(given.lower(), frozenset(known))
     hint = "" if meant is None else f"; did you mean {known[meant]!r}?"
-    return OptionError(f"there is no option {given!r} of the data source{hint}", option=given)
+    return OptionError(f"the data source has no option {given!r}{hint}", option=given)

@@ -135,7 +135,7 @@ class TaskResult(Generic[R]):
 class Job(Generic[T, R]):
     """The common values of all tasks of one call. Calling a job runs one task, in any process.
 
-    Pickles contain the tag, the table without secrets, and `shared`: a few kB, whatever the number of tasks.
+    Pickles contain the tag, the table without secrets, and `shared`: a few kB, regardless of the number of tasks.
 
     Attributes:
         kind: the kind of the tasks.

@@ -211,7 +211,7 @@ def _unknown(ref: Ref, depth: int, fields: dict[str, Field]) -> str:
     step, parent = ref.path[depth], ".".join(ref.path[:depth])
     if parent and not fields:
         return f"{ref}: {parent} is not a ROW, so it has no field {step!r}"
-    message = f"there is no {f'field {step!r} in {parent}' if parent else f'column {step!r}'}"
+    message = f"{f'field {step!r} of {parent}' if parent else f'column {step!r}'} does not exist"
     if not parent and "." in step and step.partition(".")[0] in fields:
         steps = ", ".join(f'"{part}"' for part in step.split("."))
         return f"{message}; a field inside a ROW is written col([{steps}])"

@@ -157,7 +157,7 @@ class Values(Terms):
         if name == "cast":
             return self._cast(depth)
         if name not in FUNCTIONS:
-            self._fail(f"there is no function {token.value}; {_meant(name)}")
+            self._fail(f"function {token.value} does not exist; {_meant(name)}")
         self._at += 2
         arguments: list[ValueTree] = []
         if not self._accept(")"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import BinaryIO, cast
@@ -12,6 +11,7 @@ from pyroaring import BitMap
 from paimon_py.expr.predicate import Predicate
 from paimon_py.formats.base import OpenFile
 from paimon_py.formats.parts import Parts
+from paimon_py.storage.range_reader import WrappedFile
 from paimon_py.storage.store import OpenRead
 
 
@@ -81,32 +81,14 @@ class _WatchedStore:
         return cast(BinaryIO, _WatchedSource(self._store.open_read(path), self._meter))
 
 
-class _WatchedSource(io.RawIOBase):
+class _WatchedSource(WrappedFile):
     """An open file whose bytes are counted as they are read."""
 
     def __init__(self, source: BinaryIO, meter: Meter) -> None:
-        self._source = source
+        super().__init__(source)
         self._meter = meter
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._source.tell()
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._source.seek(offset, whence)
-        return self._source.tell()
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._source.read(size)
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
         self._meter.bytes_read += len(data)
         return data
-
-    def close(self) -> None:
-        if not self.closed:
-            self._source.close()
-        super().close()

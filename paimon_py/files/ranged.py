@@ -6,12 +6,11 @@ is fetched by the first request.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 from paimon_py.env import Env
+from paimon_py.storage.range_reader import RangeReader
 
 TAIL_BYTES = 64 << 10
 """The size of the end of the file that is fetched first."""
@@ -29,16 +28,14 @@ Pieces = list[tuple[int, bytes]]
 """Parts of the file, each with its position."""
 
 
-class RangedFile(io.RawIOBase):
+class RangedFile(RangeReader):
     """Reads a file of known size. Memory: the ranges fetched last, and the announced ones."""
 
     def __init__(self, path: str, size_bytes: int, get: GetRange, env: Env) -> None:
-        super().__init__()
+        super().__init__(size_bytes)
         self.path = path
-        self.size_bytes = size_bytes
         self._get = get
         self._env = env
-        self._position = 0
         self._held: Pieces = []
         self._tail: tuple[int, bytes] | None = None
         self._coming: tuple[list[tuple[int, int]], Callable[[], Pieces]] | None = None
@@ -74,46 +71,16 @@ class RangedFile(io.RawIOBase):
             end = stop
         return [(start, b"".join(parts)) for start, parts in pieces]
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
     def size(self) -> int:
         """Size of the file in bytes."""
         return self.size_bytes
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.size_bytes}[whence]
-        self._position = max(base + offset, 0)
-        return self._position
-
-    def read(self, size: int | None = -1) -> bytes:
-        start = self._position
-        stop = self.size_bytes if size is None or size < 0 else min(start + size, self.size_bytes)
-        if stop <= start:
-            return b""
-        self._position = stop
-        return self._part(start, stop)
-
-    def readall(self) -> bytes:
-        return self.read()
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        data = self.read(len(view))
-        view[: len(data)] = data
-        return len(data)
 
     def close(self) -> None:
         self._held, self._tail, self._coming = [], None, None
         super().close()
 
-    def _part(self, start: int, stop: int) -> bytes:
+    def _read_at(self, start: int, length: int) -> bytes:
+        stop = start + length
         for begin, data in (*self._held, *([] if self._tail is None else [self._tail])):
             if begin <= start and stop <= begin + len(data):
                 return data[start - begin : stop - begin]

@@ -16,7 +16,7 @@ from paimon_py.errors import CorruptionError
 from paimon_py.iceberg.avro_schemas import LINEAGE_VERSION
 from paimon_py.iceberg.fields import FIRST_PARTITION_ID, partition_fields
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot, Tag
+from paimon_py.spec.snapshot import Snapshot, TagValue
 
 IDENTITY = "paimon-commit-identity"
 """The summary key for the identity of the Paimon snapshot that an Iceberg snapshot represents; in Java since 2.1."""
@@ -179,7 +179,7 @@ def encode(value: Mapping[str, Any]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2)
 
 
-def refs_of(snapshots: Sequence[IcebergSnapshot], current: int, tags: Sequence[Tag]) -> dict[str, Any]:
+def refs_of(snapshots: Sequence[IcebergSnapshot], current: int, tags: Sequence[TagValue]) -> dict[str, Any]:
     """The refs of a version: main, and the tags whose snapshots it contains."""
     found = {one["snapshot-id"]: one for one in snapshots}
     refs: dict[str, Any] = {MAIN_REF: {"snapshot-id": current, "type": "branch"}}
@@ -190,7 +190,7 @@ def refs_of(snapshots: Sequence[IcebergSnapshot], current: int, tags: Sequence[T
     return refs
 
 
-def with_tags(version: IcebergVersion, tags: Sequence[Tag]) -> IcebergVersion:
+def with_tags(version: IcebergVersion, tags: Sequence[TagValue]) -> IcebergVersion:
     """A version with the refs for these tags; the same object if it has them already."""
     refs = refs_of(version.snapshots, version.number, tags)
     if refs == version.value.get("refs"):

@@ -47,7 +47,7 @@ from paimon_py.iceberg.versions import VersionMaker, WholeVersion, with_schemas
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.spec.iceberg import iceberg_directory, iceberg_options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot, Tag
+from paimon_py.spec.snapshot import Snapshot, TagValue
 from paimon_py.storage.store import FileMissingError
 
 _ATTEMPTS = 10
@@ -439,7 +439,7 @@ def _notes_on(there: IcebergVersion | None, path: str) -> tuple[str, ...]:
 
 
 def _cut(
-    version: IcebergVersion, latest: Snapshot, table: OpenTable, tags: Sequence[Tag], names: Container[str]
+    version: IcebergVersion, latest: Snapshot, table: OpenTable, tags: Sequence[TagValue], names: Container[str]
 ) -> dict[str, Any]:
     """A version without the snapshots after `latest` and those whose manifest lists are not among the file names."""
     kept = [

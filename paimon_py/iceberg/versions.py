@@ -31,7 +31,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.iceberg import IcebergOptions
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import CommitKind, Snapshot, Tag
+from paimon_py.spec.snapshot import CommitKind, Snapshot, TagValue
 
 _SIZE = "total-files-size"
 
@@ -215,7 +215,7 @@ class VersionMaker:
         last_column: int,
     ) -> dict[str, Any]:  # fmt: skip
         number = self.snapshot.id
-        tags: list[Tag] = []
+        tags: list[TagValue] = []
         self._directory.at_once([self.writer.flush, lambda: tags.extend(self._root.tags.list())])
         return metadata_value(MetadataParts(
             uuid=uuid, location=self._root.path, format_version=self._options.format_version, schema=self._schema,

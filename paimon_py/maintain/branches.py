@@ -19,6 +19,7 @@ from paimon_py.errors import (
 )
 from paimon_py.maintain.tags import is_kept
 from paimon_py.metadata.branches import branch_directories, check_new_branch, is_complete, require_branch
+from paimon_py.metadata.catalog_entry import SnapshotCatalog
 from paimon_py.metadata.origins import origin_at, origin_of, origin_to_json
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
@@ -52,14 +53,7 @@ def create_branch(
     """
     branch = root.on_branch(check_new_branch(name))
     if root.history is not None:
-        if isinstance(begin, Snapshot):
-            raise UnsupportedError(
-                f"a catalog that manages snapshots creates branches from tags: create_tag('…', {begin.id}) makes one,"
-                " and from_=None begins an empty branch",
-                feature="branches that begin at a snapshot id",
-            )
-        root.history.create_branch(branch.branch, begin)
-        return branch
+        return _create_by_catalog(root.history, branch, begin)
     if is_complete(root, branch):
         raise AlreadyExistsError(f"branch {name!r} of {root.path} already exists", path=branch.branch_path)
     snapshot = root.tags.get(begin).snapshot if isinstance(begin, str) else begin
@@ -75,16 +69,38 @@ def create_branch(
         branch.users.put(value)
     for file in others:
         _put_file(root, branch, file, snapshot)
-    if snapshot is not None and not is_kept(root, snapshot):
-        _withdraw(root, branch, files[:-1])
-        root.store.delete_tree(branch.branch_path)
-        raise SnapshotExpiredError(
-            f"snapshot {snapshot.id} of {root.path} expired while the branch {name!r} was made from it{PINNING}",
-            path=branch.branch_path, snapshot_id=snapshot.id,
-        )  # fmt: skip
+    if snapshot is not None:
+        _require_kept(root, branch, snapshot, files[:-1])
     _put_file(root, branch, visible, snapshot)
     _withdraw(root, branch, files)
     return branch
+
+
+def _create_by_catalog(history: SnapshotCatalog, branch: TableRoot, begin: str | Snapshot | None) -> TableRoot:
+    """Let the catalog create a branch if it manages snapshots. Raises: UnsupportedError for a snapshot"""
+    if isinstance(begin, Snapshot):
+        raise UnsupportedError(
+            f"a catalog that manages snapshots creates branches from tags: create_tag('…', {begin.id}) makes one,"
+            " and from_=None begins an empty branch",
+            feature="branches that begin at a snapshot id",
+        )
+    history.create_branch(branch.branch, begin)
+    return branch
+
+
+def _require_kept(root: TableRoot, branch: TableRoot, snapshot: Snapshot, files: Sequence[tuple[str, bytes]]) -> None:
+    """Check that the snapshot of a new branch has not expired; otherwise delete the files of the branch.
+
+    Raises: SnapshotExpiredError; TableNotFoundError if another table is at the path
+    """
+    if is_kept(root, snapshot):
+        return
+    _withdraw(root, branch, files)
+    root.store.delete_tree(branch.branch_path)
+    raise SnapshotExpiredError(
+        f"snapshot {snapshot.id} of {root.path} expired while the branch {branch.branch!r} was made from it{PINNING}",
+        path=branch.branch_path, snapshot_id=snapshot.id,
+    )  # fmt: skip
 
 
 def _put_file(root: TableRoot, branch: TableRoot, file: tuple[str, bytes], snapshot: Snapshot | None) -> None:

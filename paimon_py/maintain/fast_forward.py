@@ -34,7 +34,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.events import RollbackEvent
 from paimon_py.spec.layout import MAIN_BRANCH, schema_path, tag_path
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Base, Snapshot, Tag
+from paimon_py.spec.snapshot import Base, Snapshot, TagValue
 from paimon_py.storage.store import FileMissingError
 
 
@@ -341,7 +341,7 @@ class _Move:
 
     # -- tags ---------------------------------------------------------------------------------------------------------
 
-    def _leaving_tags(self, tags: list[Tag]) -> list[str]:
+    def _leaving_tags(self, tags: list[TagValue]) -> list[str]:
         """The tags of main that reference snapshots that the branch does not descend from.
 
         After an interrupted call, main may already contain snapshots of the branch: tags with the same ids but other

@@ -26,7 +26,7 @@ from paimon_py.spec.events import ExpiryEvent, TagEvent
 from paimon_py.spec.layout import tag_path, tag_success_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot, Tag
+from paimon_py.spec.snapshot import Snapshot, TagValue
 from paimon_py.spec.supported import check_taggable
 
 Action = Literal["create", "replace", "rename", "delete"]
@@ -35,7 +35,7 @@ _LOOK_MILLIS = 60_000
 """The interval between checks of tags after commits: other processes may have created short-lived ones."""
 
 
-def make_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None) -> Tag:
+def make_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None) -> TagValue:
     """Name a snapshot, for the given time or for `tag.default-time-retained`; otherwise permanently.
 
     The snapshot is checked again after the tag is created: expiry lists tags after deleting snapshots, so either expiry
@@ -61,7 +61,7 @@ def make_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta 
     return tag
 
 
-def rename_tag(table: OpenTable, name: str, new_name: str) -> Tag:
+def rename_tag(table: OpenTable, name: str, new_name: str) -> TagValue:
     """Rename a tag. The tag has both names for a moment; an interrupted call can be repeated.
 
     Raises:
@@ -83,7 +83,7 @@ def rename_tag(table: OpenTable, name: str, new_name: str) -> Tag:
     return tag
 
 
-def replace_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None) -> Tag:
+def replace_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedelta | None = None) -> TagValue:
     """Move a tag to another snapshot, atomically for readers; then delete files that only the old one kept.
 
     Raises:
@@ -107,7 +107,7 @@ def replace_tag(table: OpenTable, name: str, snapshot: Snapshot, retain: timedel
     return tag
 
 
-def _put_back(root: TableRoot, old: Tag, new: Tag) -> None:
+def _put_back(root: TableRoot, old: TagValue, new: TagValue) -> None:
     """Let a tag name its old snapshot again.
 
     Raises: TableNotFoundError if another table is at the path: then its tag of that name is gone.
@@ -131,7 +131,7 @@ def _retention(schema: TableSchema, retain: timedelta | None) -> timedelta | Non
     return retain if millis is None else timedelta(milliseconds=millis)
 
 
-def _event(root: TableRoot, tag: Tag, action: Action, old_name: str | None = None) -> TagEvent:
+def _event(root: TableRoot, tag: TagValue, action: Action, old_name: str | None = None) -> TagEvent:
     return TagEvent(
         **root.event_place(), action=action, name=tag.name, snapshot_id=tag.snapshot.id, old_name=old_name
     )
@@ -165,12 +165,12 @@ def is_kept(root: TableRoot, snapshot: Snapshot, *, but: str | None = None) -> b
     return any(tag.snapshot.mark == snapshot.mark for tag in root.tags.list() if tag.name != but)
 
 
-def delete_tag(table: OpenTable, tag: Tag) -> None:
+def delete_tag(table: OpenTable, tag: TagValue) -> None:
     """Delete a tag, and the files that only the tag kept. Raises: as `delete_tags`"""
     delete_tags(table, [tag])
 
 
-def delete_tags(table: OpenTable, going: Sequence[Tag]) -> None:
+def delete_tags(table: OpenTable, going: Sequence[TagValue]) -> None:
     """Delete tags, and the files of expired snapshots that nothing else references.
 
     Tags may belong to histories that were rolled back or replaced, so none of them covers another: all remaining tags
@@ -186,7 +186,7 @@ def delete_tags(table: OpenTable, going: Sequence[Tag]) -> None:
         CommitConflictError: a tag was moved in the meantime, and stays; all others were deleted.
         TableNotFoundError: another table is at the path.
     """
-    gone: list[Tag] = []
+    gone: list[TagValue] = []
 
     def delete() -> None:
         gone.extend(tag for tag in going if table.root.tags.delete_same(tag))
@@ -216,7 +216,7 @@ def _check_gone(root: TableRoot, left: Collection[str]) -> None:
 
 
 def _delete_with_files(
-    table: OpenTable, going: Sequence[Tag], delete: Callable[[], None], names: Collection[str] = ()
+    table: OpenTable, going: Sequence[TagValue], delete: Callable[[], None], names: Collection[str] = ()
 ) -> None:
     """Delete the files that only some tags kept. Raises: as `delete_tags`
 
@@ -288,7 +288,7 @@ def expire_tags(
     to_wall = now - table.root.env.clock.millis()
     if older_than is not None:
         limit = limit_before("older_than", older_than, now - to_wall) + to_wall
-    gone, tags = list[Tag](), table.root.tags.list()
+    gone, tags = list[TagValue](), table.root.tags.list()
     tally = ProgressCounter(progress, len(tags), "tags")
     for tag in tags:
         end, made = _end(tag), _creation_millis(tag)
@@ -341,7 +341,7 @@ def expire_tags_by_commit(table: OpenTable, *, is_first: bool) -> None:
     memory.tags_look = min([now + _LOOK_MILLIS, *ends])
 
 
-def _log_expiry(root: TableRoot, tag: Tag) -> None:
+def _log_expiry(root: TableRoot, tag: TagValue) -> None:
     EXPIRY.info(
         "%s: tag %r expired; it referred to snapshot %d", root.path, tag.name, tag.snapshot.id,
         extra=fields(root, tag=tag.name, snapshot_id=tag.snapshot.id),
@@ -349,13 +349,13 @@ def _log_expiry(root: TableRoot, tag: Tag) -> None:
     report(root, lambda: ExpiryEvent(**root.event_place(), what="tags", count=1))
 
 
-def _end(tag: Tag) -> int | None:
+def _end(tag: TagValue) -> int | None:
     """The end of a tag's retention in local time; None: never."""
     made = _creation_millis(tag)
     return None if made is None else made + int((tag.time_retained_seconds or 0) * 1000)
 
 
-def _creation_millis(tag: Tag) -> int | None:
+def _creation_millis(tag: TagValue) -> int | None:
     """The creation time of a tag with a retention, in local time as if it were epoch milliseconds."""
     if tag.create_time is None or tag.time_retained_seconds is None:
         return None
@@ -364,7 +364,7 @@ def _creation_millis(tag: Tag) -> int | None:
     return millis_of("the time of a tag", made)
 
 
-def _write_millis(root: TableRoot, tag: Tag, to_wall: int) -> int | None:
+def _write_millis(root: TableRoot, tag: TagValue, to_wall: int) -> int | None:
     """The last write time of a tag's file, in local time."""
     status = root.store.stat(tag_path(root.branch_path, tag.name))
     return None if status is None or status.modified_millis is None else status.modified_millis + to_wall

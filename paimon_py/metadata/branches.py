@@ -30,7 +30,7 @@ def check_branch_options(root: TableRoot, options: Mapping[str, str]) -> None:
         raise OptionError(f"give {FALLBACK} or {PRIMARY}, not both", option=PRIMARY)
     for option in named:
         if not root.on_branch(options[option]).schemas.ids():
-            message = f"option {option}: there is no branch {options[option]!r}; create_branch creates it"
+            message = f"option {option}: branch {options[option]!r} does not exist; create_branch creates it"
             raise OptionError(message, option=option, value=options[option])
 
 

@@ -16,7 +16,7 @@ from paimon_py.codec.snapshot_json import tag_from_json, tag_to_json
 from paimon_py.errors import AlreadyExistsError, CommitConflictError, TagNotFoundError
 from paimon_py.spec.layout import CUT, TAG_PREFIX, tag_directory, tag_path
 from paimon_py.spec.option_names import near_text
-from paimon_py.spec.snapshot import Snapshot, Tag
+from paimon_py.spec.snapshot import Snapshot, TagValue
 from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, List, Put, PutNew, Stat
 
 _LIKE_A_DAY = re.compile(r"\d{4}-\d")
@@ -43,7 +43,7 @@ class Tags:
         """The files of all tags, by name. Cost: one list."""
         return [status for status in self._store.list(tag_directory(self._path)) if _is_tag(status)]
 
-    def beside_cut(self) -> tuple[list[Tag], bool]:
+    def beside_cut(self) -> tuple[list[TagValue], bool]:
         """All tags, sorted by name; and whether the history is being cut (`metadata.cuts`). Cost: as `list`."""
         found = self._store.list(tag_directory(self._path))
         names = sorted(self.name_of(status) for status in found if _is_tag(status))
@@ -54,15 +54,15 @@ class Tags:
         """The name of the tag of a file."""
         return status.name[len(TAG_PREFIX) :]
 
-    def those(self, names: Iterable[str]) -> list[Tag]:
+    def those(self, names: Iterable[str]) -> list[TagValue]:
         """The tags with listed names; one that is deleted in the meantime is omitted. Cost: one get per tag."""
         return list(self._read_all(names))
 
-    def list(self) -> list[Tag]:
+    def list(self) -> list[TagValue]:
         """All tags, sorted by name; one that is deleted in the meantime is omitted. Cost: one list, one get per tag."""
         return self.those(self.names())
 
-    def get(self, name: str) -> Tag:
+    def get(self, name: str) -> TagValue:
         """One tag.
 
         Raises:
@@ -82,7 +82,7 @@ class Tags:
         *,
         now: datetime | None = None,
         time_retained: timedelta | None = None,
-    ) -> Tag:
+    ) -> TagValue:
         """Create a tag of a snapshot. With a retention, `now` (wall clock of the writer's zone) is stored with it.
 
         Raises:
@@ -96,7 +96,7 @@ class Tags:
             raise self._exists_error(name)
         return tag
 
-    def rename(self, old: Tag, new_name: str) -> Tag:
+    def rename(self, old: TagValue, new_name: str) -> TagValue:
         """Give a tag another name; for a moment it has both. If interrupted, a repeated call continues.
 
         Cost: a put, two gets and a delete.
@@ -117,24 +117,24 @@ class Tags:
 
     def replace(
         self, name: str, snapshot: Snapshot, *, now: datetime, time_retained: timedelta | None = None
-    ) -> Tag:
+    ) -> TagValue:
         """Move a tag to another snapshot, in one step. Raises: as the store"""
         return self.put(_make(name, snapshot, now, time_retained))
 
-    def put(self, tag: Tag) -> Tag:
+    def put(self, tag: TagValue) -> TagValue:
         """Write the file of a tag, also over another one. Raises: as the store"""
         path = tag_path(self._path, tag.name)
         self._store.put(path, tag_to_json(tag), within=self._path)
         return tag
 
-    def _put_new(self, tag: Tag) -> bool:
+    def _put_new(self, tag: TagValue) -> bool:
         path = tag_path(self._path, tag.name)
         return self._store.put_new(path, tag_to_json(tag), within=self._path)
 
     def _exists_error(self, name: str) -> AlreadyExistsError:
         return AlreadyExistsError(f"tag {name!r} of {self._path} already exists", path=tag_path(self._path, name))
 
-    def delete_same(self, tag: Tag) -> bool:
+    def delete_same(self, tag: TagValue) -> bool:
         """Delete the file of a tag unless it contains something else by now.
 
         Returns: False if it does, or there is none. Cost: a get and a delete.
@@ -158,7 +158,7 @@ class Tags:
             raise self._missing(name)
         self._store.delete(path)
 
-    def _read_all(self, names: Iterable[str]) -> Iterator[Tag]:
+    def _read_all(self, names: Iterable[str]) -> Iterator[TagValue]:
         for name in names:
             path = tag_directory(self._path) + "/" + TAG_PREFIX + name
             try:
@@ -177,13 +177,13 @@ class Tags:
         return TagNotFoundError(f"no tag {name!r} in {self._path}{way}", path=self._path)
 
 
-def _make(name: str, snapshot: Snapshot, now: datetime | None, time_retained: timedelta | None) -> Tag:
+def _make(name: str, snapshot: Snapshot, now: datetime | None, time_retained: timedelta | None) -> TagValue:
     """A tag as it is stored; its creation time is only needed if it is not kept for ever."""
     if time_retained is None:
-        return Tag(name=name, snapshot=snapshot)
+        return TagValue(name=name, snapshot=snapshot)
     if now is None:
         raise TypeError("a tag with a retention needs the time it is created")
-    return Tag(
+    return TagValue(
         name=name,
         snapshot=snapshot,
         create_time=(now.year, now.month, now.day, now.hour, now.minute, now.second, now.microsecond * 1000),

@@ -128,7 +128,7 @@ class DirectoryMetastore:
         path, target = self._path(name), self._path(to)
         schemas = Schemas(self._store, path)
         if not schemas.ids():
-            raise TableNotFoundError(f"there is no table {str(name)!r}", path=path, table=str(name))
+            raise TableNotFoundError(f"table {str(name)!r} does not exist", path=path, table=str(name))
         if self._store.stat(target) is not None:
             raise AlreadyExistsError(f"table {str(to)!r} already exists", path=target, table=str(to))
         check_movable(schemas.latest(), "rename")

@@ -44,10 +44,10 @@ def check_catalog_options(kind: str, options: Mapping[str, str]) -> None:
         if meant is None and name.startswith("headers."):
             meant = name.replace("headers.", "header.", 1)
         if meant is not None:
-            raise OptionError(f"there is no catalog option {name!r}; did you mean {meant!r}?", option=name)
+            raise OptionError(f"catalog option {name!r} does not exist; did you mean {meant!r}?", option=name)
         if kind == "rest" and name.startswith(_DLF):
             there = ", ".join(sorted(each for each in known if each.startswith(_DLF)))
-            raise OptionError(f"there is no catalog option {name!r}; the options of DLF are {there}", option=name)
+            raise OptionError(f"catalog option {name!r} does not exist; the options of DLF are {there}", option=name)
 
 
 def idle_options(kind: str, options: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

@@ -29,7 +29,7 @@ def open_warehouse(warehouse: str, options: Mapping[str, str], env: Env, *, crea
         store.make_directory(place)
         return store, place
     if status is None or not status.is_directory:
-        message = f"there is no warehouse at {place}: Catalog.open creates it unless create=False"
+        message = f"the warehouse {place} does not exist: Catalog.open creates it unless create=False"
         raise NotFoundError(message, path=place)
     _require_no_part(store, place.rstrip("/"))
     return store, place

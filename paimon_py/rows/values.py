@@ -108,7 +108,7 @@ class Scope(msgspec.Struct, frozen=True):
             kind = to_arrow_type(self._field(name).type)
         for step in path[1:]:
             if not pa.types.is_struct(kind) or kind.get_field_index(step) < 0:
-                raise UsageError(f"{'.'.join(path)}: there is no field {step!r} in {kind}")
+                raise UsageError(f"{'.'.join(path)}: {kind} has no field {step!r}")
             kind = kind.field(step).type
         return kind
 
@@ -189,7 +189,7 @@ class Scope(msgspec.Struct, frozen=True):
         if name not in names:
             where = "the source" if side == SOURCE else "the table"
             have = f"its columns: {', '.join(names)}" if names else f"{where} has no row here"
-            raise UsageError(f"there is no column {name!r} in {where}; {have}")
+            raise UsageError(f"{where} has no column {name!r}; {have}")
         return f"{side}.{name}" if self.is_merge else name
 
     def _side(self, name: str) -> tuple[str, str]:

@@ -206,7 +206,7 @@ def _find(name: object, schema: TableSchema, takes_parts: bool) -> tuple[Field, 
     found = _resolve(schema.fields, name)
     if found is None:
         hint = _dead_end(schema.fields, name) or column_hint(name, schema)
-        raise UsageError(f"there is no column {name!r}; {hint}")
+        raise UsageError(f"column {name!r} does not exist; {hint}")
     field, path = found
     return msgspec.structs.replace(field, name=name), path
 

@@ -54,7 +54,7 @@ def order_columns(order_by: object, schema: TableSchema) -> tuple[OrderColumn, .
         if not isinstance(name, str) or direction not in _DIRECTIONS:
             raise UsageError(f'order_by takes "c", ("c", "descending") or a list of these, not {item!r}')
         if name not in schema.names:
-            raise UsageError(f"order_by: there is no column {name!r}; {column_hint(name, schema)}")
+            raise UsageError(f"order_by: column {name!r} does not exist; {column_hint(name, schema)}")
         field = schema.field(name)
         if not isinstance(field.type, Atomic):
             raise UsageError(f"order_by: values of {name!r} have no order")

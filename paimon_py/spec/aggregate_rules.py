@@ -308,7 +308,7 @@ def _check_nested(made: Aggregate, reader: _FieldOptions) -> None:
     for suffix, names in (("nested-key", made.nested_key), ("nested-sequence-field", made.nested_sequence)):
         missing = [name for name in names if name not in row]
         if missing:
-            raise reader.wrong(suffix, f"fields of the ROW, which are {list(row)}; there is no {missing[0]!r}")
+            raise reader.wrong(suffix, f"fields of the ROW, which are {list(row)}; {missing[0]!r} is not one of them")
     for name in made.nested_sequence:
         kind = row[name]
         if not isinstance(kind, Atomic) or kind.root in _NO_ORDER_IN_ROWS:

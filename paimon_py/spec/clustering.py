@@ -153,7 +153,7 @@ def _clustering(schema: TableSchema, columns: Sequence[str], strategy: str | Non
         raise UsageError("compact(order_by=…) needs at least one column")
     for at, name in enumerate(columns):
         if name not in names:
-            raise UsageError(f"there is no column {name!r} to cluster by; the table has {', '.join(names)}")
+            raise UsageError(f"column {name!r} does not exist; the table can be clustered by {', '.join(names)}")
         if name in schema.partition_keys:
             raise UsageError(f"clustering by {name!r} does nothing: it is a partition key")
         if name in columns[:at]:

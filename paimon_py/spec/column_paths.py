@@ -51,7 +51,7 @@ def locate(fields: Sequence[Field], path: Sequence[str], name: str) -> int:
     row, _, rest = name.partition(".")
     is_inside = rest and any(field.name == row and isinstance(field.type, RowType) for field in fields)
     way = f"; write {[*path[:-1], row, *rest.split('.')]!r} for a field inside {row}" if is_inside else ""
-    raise SchemaError(f"there is no column {path_text(path)}; the columns are {there}{way}", fields=(name,))
+    raise SchemaError(f"column {path_text(path)} does not exist; the columns are {there}{way}", fields=(name,))
 
 
 def at(data_type: DataType, steps: Sequence[str]) -> DataType:
@@ -102,7 +102,7 @@ def modified_field(fields: tuple[Field, ...], path: tuple[str, ...], change: Fie
         return _with(fields, index, change(field, steps))
     row = at(field.type, steps)
     if not isinstance(row, RowType):
-        raise SchemaError(f"there is no column {path_text(path)}: {path_text(path[: 1 + len(steps)])} is not a ROW")
+        raise SchemaError(f"column {path_text(path)} does not exist: {path_text(path[: 1 + len(steps)])} is not a ROW")
     inner = msgspec.structs.replace(row, fields=modified_field(row.fields, below, change))
     return _with(fields, index, msgspec.structs.replace(field, type=replaced_at(field.type, steps, inner)))
 
@@ -111,7 +111,7 @@ def _row_below(field: Field, path: tuple[str, ...]) -> tuple[tuple[str, ...], Ro
     steps = _steps(field.type, path[1:-1])
     row = at(field.type, steps)
     if not isinstance(row, RowType):
-        raise SchemaError(f"there is no column {path_text(path)}: {path_text(path[: 1 + len(steps)])} is not a ROW")
+        raise SchemaError(f"column {path_text(path)} does not exist: {path_text(path[: 1 + len(steps)])} is not a ROW")
     return steps, row
 
 

@@ -144,7 +144,7 @@ def check_file_indexes(schema: TableSchema, options: Options) -> None:
         if found is None:
             raise refuse(f"names {index.name!r}: that needs a MAP with text keys, not {sql_type(type_)}")
         if not allows(index.kind, found):
-            raise refuse(f"names {index.name!r}, but there is no {index.kind} index of {sql_type(found)}")
+            raise refuse(f"names {index.name!r}, but {index.kind} indexes do not support {sql_type(found)}")
         check_index_options(index)
 
 
@@ -205,7 +205,7 @@ def _check_names(options: Mapping[str, str], wanted: tuple[IndexColumn, ...]) ->
             )
         if len(parts) == 2 and parts[0] in KINDS and _near(parts[1], [_COLUMNS[1:]], cutoff=0.7):
             right = f"{PREFIX}{parts[0]}{_COLUMNS}"
-            raise OptionError(f"there is no option {name!r}; did you mean {right!r}?", option=name, value=text)
+            raise OptionError(f"option {name!r} does not exist; did you mean {right!r}?", option=name, value=text)
 
 
 def check_index_options(index: IndexColumn) -> None:

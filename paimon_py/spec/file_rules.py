@@ -62,7 +62,7 @@ def _formats(_schema: TableSchema, options: Options) -> None:
     for name, option in data_formats(options).items():
         if name not in known:
             raise OptionError(
-                f"option {option!r}: there is no file format {name!r}; use one of {', '.join(FORMATS)}",
+                f"option {option!r}: file format {name!r} does not exist; use one of {', '.join(FORMATS)}",
                 option=option,
                 value=name,
             )

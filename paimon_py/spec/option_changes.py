@@ -121,7 +121,7 @@ def check_remove(schema: TableSchema, name: str, *, has_snapshots: bool) -> None
         check_names({name: ""})
         near = None if name in known_names() else nearest(name, frozenset(schema.options))
         if near is not None:
-            raise OptionError(f"there is no option {name!r} in the table; did you mean {near!r}?", option=name)
+            raise OptionError(f"the table has no option {name!r}; did you mean {near!r}?", option=name)
     _check_never(name)
     if not has_snapshots:
         return

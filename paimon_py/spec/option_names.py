@@ -135,7 +135,7 @@ def check_names(options: Mapping[str, str]) -> None:
             raise OptionError(f"an option's name is a string, not {name!r}", option=str(name))
         meant = suggestion(name)
         if meant is not None:
-            raise OptionError(f"there is no option {name!r}; did you mean {meant!r}?", option=name)
+            raise OptionError(f"option {name!r} does not exist; did you mean {meant!r}?", option=name)
 
 
 @functools.lru_cache(maxsize=1024)

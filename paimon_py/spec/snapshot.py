@@ -205,7 +205,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return self.parent is not None and self.known_same_rows
 
 
-class Tag(msgspec.Struct, frozen=True, kw_only=True):
+class TagValue(msgspec.Struct, frozen=True, kw_only=True):
     """A named copy of a snapshot.
 
     `create_time` is local time of the writer as `[y, M, d, h, m, s, nanos]`; `time_retained_seconds` is the retention.

@@ -70,7 +70,7 @@ def _type(kind: object) -> DataType:
             return Atomic(Root.CHAR if sized[1] == "char" else Root.VARCHAR, length=size)
     if text == "void":
         raise SchemaError("void has no values: cast the column to another type, as in cast(c as int)")
-    raise SchemaError(f"there is no type for Spark's {text}")
+    raise SchemaError(f"Spark's {text} has no corresponding type")
 
 
 def _nested_type(kind: Mapping[str, object]) -> DataType:
@@ -81,4 +81,4 @@ def _nested_type(kind: Mapping[str, object]) -> DataType:
         return MapType(with_nullability(_type(kind["keyType"]), False), _type(kind["valueType"]))
     if name == "struct":
         return RowType(tuple(Field(at, each, _type(inner)) for at, (each, inner, _) in enumerate(_fields(kind))))
-    raise SchemaError(f"there is no type for Spark's {name}")
+    raise SchemaError(f"Spark's {name} has no corresponding type")

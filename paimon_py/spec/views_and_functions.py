@@ -193,11 +193,11 @@ def _put(held: dict[str, T], name: str, value: T, *, is_new: bool, what: str) ->
     if is_new and name in held:
         raise UsageError(f"{what} {name!r} already exists")
     if not is_new and name not in held:
-        raise UsageError(f"there is no {what} {name!r}; existing ones are {sorted(held)}")
+        raise UsageError(f"{what} {name!r} does not exist; existing ones are {sorted(held)}")
     held[name] = value
 
 
 def _drop(held: dict[str, T], name: str, what: str) -> None:
     if name not in held:
-        raise UsageError(f"there is no {what} {name!r}; existing ones are {sorted(held)}")
+        raise UsageError(f"{what} {name!r} does not exist; existing ones are {sorted(held)}")
     del held[name]

@@ -27,6 +27,7 @@ from paimon_py.storage.cloud_options import fsspec_arguments, harmless_arguments
 from paimon_py.storage.exclusive_create import KNOWN, LOCK_HINT, is_known, require_exclusive_create
 from paimon_py.storage.fsspec_failures import Failures, hide_causes, http_status
 from paimon_py.storage.fsspec_pages import REQUESTS, page_from
+from paimon_py.storage.range_reader import WrappedFile
 from paimon_py.storage.store import FileMissingError, FileStatus, ListFrom, has_contents, join
 
 ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
@@ -264,13 +265,12 @@ class FsspecStore:
         return system
 
 
-class _Stream(io.RawIOBase):
+class _Stream(WrappedFile):
     """An open fsspec file whose failures are storage errors."""
 
     def __init__(self, store: FsspecStore, file: Any, path: str, operation: str) -> None:
-        super().__init__()
+        super().__init__(file)
         self._store = store
-        self._file = file
         self._path = path
         self._operation = operation
 
@@ -280,22 +280,10 @@ class _Stream(io.RawIOBase):
     def writable(self) -> bool:
         return self._operation == "open_write"
 
-    def seekable(self) -> bool:
-        return self.readable()
-
     @hide_causes
     def read(self, size: int | None = -1) -> bytes:
         with self._store._failures.translate("read", self._path):
-            return bytes(self._file.read(-1 if size is None else size))
-
-    def readall(self) -> bytes:
-        return self.read()
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        data = self.read(len(view))
-        view[: len(data)] = data
-        return len(data)
+            return super().read(size)
 
     @hide_causes
     def write(self, data: Any) -> int:
@@ -310,7 +298,7 @@ class _Stream(io.RawIOBase):
     @hide_causes
     def tell(self) -> int:
         with self._store._failures.translate("tell", self._path):
-            return int(self._file.tell())
+            return super().tell()
 
     @hide_causes
     def close(self) -> None:
@@ -320,7 +308,7 @@ class _Stream(io.RawIOBase):
             with self._store._failures.translate("close", self._path):
                 self._file.close()
         finally:
-            super().close()
+            io.RawIOBase.close(self)
 
 
 def _delete_literally(system: Any, directory: str, *, directories: bool) -> None:

@@ -1,4 +1,4 @@
-"""Files of known size that are read by ranges: keeps the position and implements the raw file interface of `io`."""
+"""The raw file interface of `io`: of files of known size that are read by ranges, and of files around other files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 class RangeReader(io.RawIOBase):
     """An open file that reads any range of its bytes. Subclasses implement the reading.
+
+    Positions before the start of the file are clamped to the start.
 
     Attributes:
         size_bytes: the length of the file.
@@ -33,25 +35,64 @@ class RangeReader(io.RawIOBase):
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        place = self._place(offset, whence)
-        if place < 0:
-            raise ValueError(f"cannot seek to {place}")
-        self._position = place
-        return place
+        self._position = max((0, self._position, self.size_bytes)[whence] + offset, 0)
+        return self._position
 
-    def _place(self, offset: int, whence: int) -> int:
-        return (0, self._position, self.size_bytes)[whence] + offset
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or size < 0:
+            return self.readall()
+        wanted = min(size, self.size_bytes - self._position)
+        if wanted <= 0:
+            return b""
+        data = self._read_at(self._position, wanted)
+        self._position += len(data)
+        return data
 
     def readall(self) -> bytes:
         """The rest, in as few requests as possible: the default uses many small ones."""
-        return b"".join(iter(lambda: self.read(max(self.size_bytes - self._position, 0)) or b"", b""))
+        return b"".join(iter(lambda: self.read(max(self.size_bytes - self._position, 0)), b""))
 
     def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        wanted = max(min(len(view), self.size_bytes - self._position), 0)
-        if wanted == 0:
-            return 0
-        data = self._read_at(self._position, wanted)
-        view[: len(data)] = data
-        self._position += len(data)
-        return len(data)
+        return _read_into(self, buffer)
+
+
+class WrappedFile(io.RawIOBase):
+    """An open file that passes its calls on to another one. Subclasses change what they need."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__()
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self.readable()
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._file.seek(offset, whence)
+        return self.tell()
+
+    def read(self, size: int | None = -1) -> bytes:
+        return bytes(self._file.read(-1 if size is None else size))
+
+    def readall(self) -> bytes:
+        return self.read()
+
+    def readinto(self, buffer: Any) -> int:
+        return _read_into(self, buffer)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+def _read_into(file: RangeReader | WrappedFile, buffer: Any) -> int:
+    view = memoryview(buffer).cast("B")
+    data = file.read(len(view))
+    view[: len(data)] = data
+    return len(data)

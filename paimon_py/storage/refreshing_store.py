@@ -8,7 +8,6 @@ Source: Java `RESTTokenFileIO`, main of August 2026.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -21,6 +20,7 @@ from paimon_py.errors import StorageError, UsageError
 from paimon_py.spec.credentials import Credentials
 from paimon_py.spec.redact import harmless_options
 from paimon_py.storage.open import open_store
+from paimon_py.storage.range_reader import WrappedFile
 from paimon_py.storage.store import (
     FileStatus,
     ListFrom,
@@ -188,50 +188,23 @@ def _page_of(store: RefreshingStore, directory: str, start: str) -> list[FileSta
     return [] if lists is None else lists(directory, start)
 
 
-class _Reader(io.RawIOBase):
+class _Reader(WrappedFile):
     """A file that is reopened when the credentials are refreshed."""
 
     def __init__(self, home: RefreshingStore, path: str) -> None:
         self._home = home
         self._path = path
         self._store = home.current()
-        self._file = self._store.open_read(path)
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._file.seek(offset, whence)
-        return self._file.tell()
-
-    def tell(self) -> int:
-        return self._file.tell()
+        super().__init__(self._store.open_read(path))
 
     def read(self, size: int | None = -1) -> bytes:
         store = self._home.current()
         if store is not self._store:
-            place = self._file.tell()
+            place = self.tell()
             self._file.close()
             self._store, self._file = store, store.open_read(self._path)
             self._file.seek(place)
-        return self._file.read(-1 if size is None else size)
-
-    def readall(self) -> bytes:
-        return self.read()
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        data = self.read(len(view))
-        view[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._file.close()
-        super().close()
+        return super().read(size)
 
 
 class _Writer:

@@ -172,7 +172,7 @@ def check_store_options(options: Mapping[str, str]) -> None:
         else:
             meant = _suggest_known_prefix(name)
             if meant is not None:
-                raise OptionError(f"there is no option {name!r}; did you mean {meant!r}?", option=name)
+                raise OptionError(f"option {name!r} does not exist; did you mean {meant!r}?", option=name)
 
 
 def _suggest_known_prefix(name: str) -> str | None:
@@ -214,7 +214,7 @@ def _check(name: str, prefix: str, family: Family) -> None:
         return
     meant = _suggest(prefix, rest, family)
     if meant is not None:
-        raise OptionError(f"there is no option {name!r}; did you mean {meant!r}?", option=name)
+        raise OptionError(f"option {name!r} does not exist; did you mean {meant!r}?", option=name)
     if family.tuning.match(_with_dots(rest).lower()):
         return
     known = ", ".join(sorted(prefix + used for used in family.used))

@@ -219,7 +219,7 @@ def require_following(root: TableRoot, number: int, consumer: str | None = None)
             f" table.reset_consumer({consumer!r}, {latest + 1})"
         )
     if number > latest + 1:
-        raise UsageError(f"there is no snapshot {number} in {root.path}: the next one will be {latest + 1}")
+        raise UsageError(f"snapshot {number} of {root.path} does not exist yet: the next one will be {latest + 1}")
     if number <= latest:
         raise expired_error(root, number)
 

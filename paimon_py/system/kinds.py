@@ -56,4 +56,4 @@ def kind_of(name: str) -> Kind | MetadataTableDef:
     near = difflib.get_close_matches(name, names, 1)
     known = ", ".join("$" + each for each in names)
     hint = f"; did you mean ${near[0]}?" if near else f"; the system tables are {known}"
-    raise UsageError(f"there is no system table ${name}{hint}")
+    raise UsageError(f"the system table ${name} does not exist{hint}")

@@ -16,7 +16,7 @@ from paimon_py.metadata.consumers import Consumer
 from paimon_py.metadata.statistics import statistics_bytes
 from paimon_py.spec.layout import BRANCH_PREFIX, branch_directory, statistics_path
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot, Tag
+from paimon_py.spec.snapshot import Snapshot, TagValue
 from paimon_py.spec.type_text import print_field, whole_type
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileStatus
@@ -63,7 +63,7 @@ _OPTIONS: Columns[tuple[str, str]] = {
     "key STRING NOT NULL": lambda one: one[0],
     "value STRING NOT NULL": lambda one: one[1],
 }
-_TAGS: Columns[Tag] = {
+_TAGS: Columns[TagValue] = {
     "tag_name STRING NOT NULL": lambda one: one.name,
     "snapshot_id BIGINT NOT NULL": lambda one: one.snapshot.id,
     "schema_id BIGINT NOT NULL": lambda one: one.snapshot.schema_id,

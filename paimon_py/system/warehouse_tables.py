@@ -233,5 +233,5 @@ def warehouse_table(warehouse: Warehouse, name: str) -> MetadataTable:
     made = WAREHOUSE_TABLES.get(name.lower())
     if made is None:
         known = ", ".join(f"sys.{each}" for each in WAREHOUSE_TABLES)
-        raise UsageError(f"there is no table sys.{name}; the tables of sys are {known}")
+        raise UsageError(f"table sys.{name} does not exist; the tables of sys are {known}")
     return MetadataTable(made, WarehouseSource(warehouse), "sys.")

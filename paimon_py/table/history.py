@@ -217,7 +217,7 @@ class TableKeeping(TableVerbs):
 
         Args:
             retain_min: the minimum number of snapshots to retain (`snapshot.num-retained.min`).
-            retain_max: the maximum number of snapshots to retain; older ones expire whatever their age
+            retain_max: the maximum number of snapshots to retain; older ones expire regardless of their age
                 (`snapshot.num-retained.max`).
             older_than: between these limits, a snapshot expires if it is older than this age, or if its successor was
                 committed before this time (`snapshot.time-retained`).
@@ -266,7 +266,7 @@ class TableKeeping(TableVerbs):
 
         Args:
             retain_min: retain the changes of at least this many of the newest snapshots (`changelog.num-retained.min`).
-            retain_max: retain the changes of at most this many of the newest snapshots, whatever their age
+            retain_max: retain the changes of at most this many of the newest snapshots, regardless of their age
                 (`changelog.num-retained.max`).
             older_than: between these limits, a changelog expires if it is older than this age, or was created before
                 this time (`changelog.time-retained`).

@@ -24,7 +24,7 @@ class TableIceberg(TableVerbs):
     """
 
     def publish_iceberg(self) -> PublishedVersion:
-        """Rebuild the Iceberg metadata of the latest snapshot from the table, whatever metadata exists.
+        """Rebuild the Iceberg metadata of the latest snapshot from the table, regardless of existing metadata.
 
         Commits do this automatically. Call it for a table whose option has just been set, that other programs rolled
         back, or whose last publication failed; it can be repeated. Readers keep the table's uuid; older Iceberg

@@ -12,9 +12,8 @@ from paimon_py.notebook import manifest_page, snapshot_page, tag_page
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.layout import snapshot_path
 from paimon_py.spec.manifest import ManifestFile
-from paimon_py.spec.snapshot import Base, CommitKind, SnapshotId
+from paimon_py.spec.snapshot import Base, CommitKind, SnapshotId, TagValue
 from paimon_py.spec.snapshot import Snapshot as SnapshotValue
-from paimon_py.spec.snapshot import Tag as TagValue
 from paimon_py.storage.store import FileMissingError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

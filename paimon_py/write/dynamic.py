@@ -5,7 +5,8 @@ Source: format.md §7.4; Java `HashBucketAssigner`, `DynamicBucketIndexMaintaine
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Container, Iterable, Sequence
 from typing import Union
 
 import msgspec
@@ -61,7 +62,7 @@ class Share(msgspec.Struct, frozen=True):
         if not all(isinstance(each, int) and not isinstance(each, bool) for each in (number, writers)):
             raise UsageError(f"writers are counted in whole numbers, not {number!r} of {writers!r}")
         if not 0 <= number < writers:
-            raise UsageError(f"there is no writer {number} of {writers}; they are counted from 0")
+            raise UsageError(f"writer {number} of {writers} does not exist; they are counted from 0")
         if writers > _WRITERS_MAX:
             raise UsageError(f"there are at most {_WRITERS_MAX} writers, not {writers}")
         assigners = Options(schema.options).find_int("dynamic-bucket.initial-buckets") or writers
@@ -102,7 +103,44 @@ def writer_numbers(schema: TableSchema, data: object, writers: int, *, fills_nul
     return from_numpy(np.concatenate(found or [np.empty(0, np.int64)]).astype(np.int32), pa.int32())
 
 
-class DynamicBuckets(Routing):
+class _IndexedBuckets(Routing):
+    """A routing that maintains the hash indexes of its buckets."""
+
+    def __init__(self, table: OpenTable, live: LiveFiles) -> None:
+        self._table = table
+        self._indexes = BucketIndexes(table, live)
+        self.route = Router(table.schema, assign=self.assign).route
+
+    @abstractmethod
+    def assign(self, partition: bytes, hashes: Int32s) -> Ints:
+        """The bucket of each key of a partition, by hash."""
+
+    @abstractmethod
+    def _reload(self, partitions: Container[bytes]) -> None:
+        """Read the indexes of partitions again before their next row."""
+
+    def with_index(self, changes: Sequence[BucketChanges]) -> list[BucketChanges]:
+        """See `BucketIndexes.with_index`."""
+        return self._indexes.with_index(changes)
+
+    def hand_over(self, changes: Changes) -> None:
+        """Everything written so far now belongs to the receiver."""
+        del changes
+        self.handed = self._indexes.hand_over()
+
+    def abort(self) -> None:
+        """Delete the index files that were not handed over, as far as the store allows."""
+        self._indexes.abort()
+
+    def forget(self, changes: Iterable[BucketChanges]) -> None:
+        """Changes that were handed over will not be committed: the indexes of their partitions are read again."""
+        gone = {one.partition for one in changes}
+        if gone:
+            self._indexes.forget(gone)
+            self._reload(gone)
+
+
+class DynamicBuckets(_IndexedBuckets):
     """Assigns the rows of one writer to dynamic buckets. Partitions are loaded at their first row."""
 
     def __init__(
@@ -117,13 +155,11 @@ class DynamicBuckets(Routing):
 
         Raises: OptionError for limits that allow no bucket.
         """
-        self._table = table
+        super().__init__(table, live)
         self._settings = with_limits(AssignerSettings(), table.options)
         self._share = share
         self._is_exclusive = writes and waits_for_writers(table.schema)
         self._partitions: dict[bytes, PartitionBuckets] = {}
-        self._indexes = BucketIndexes(table, live)
-        self.route = Router(table.schema, assign=self.assign).route
 
     def assign(self, partition: bytes, hashes: Int32s) -> Ints:
         """The bucket of each key of a partition, by hash.
@@ -141,28 +177,10 @@ class DynamicBuckets(Routing):
             self._indexes.add(partition, bucket, own)
         return numbers
 
-    def with_index(self, changes: Sequence[BucketChanges]) -> list[BucketChanges]:
-        """See `BucketIndexes.with_index`."""
-        return self._indexes.with_index(changes)
-
-    def hand_over(self, changes: Changes) -> None:
-        """Everything written so far now belongs to the receiver."""
-        del changes
-        self.handed = self._indexes.hand_over()
-
-    def abort(self) -> None:
-        """Delete the index files that were not handed over, as far as the store allows."""
-        self._indexes.abort()
-
-    def forget(self, changes: Iterable[BucketChanges]) -> None:
-        """Changes that were handed over will not be committed: their partitions are reloaded."""
-        gone = {one.partition for one in changes}
-        if gone:
-            self._indexes.forget(gone)
-        for partition in gone:
-            self._partitions.pop(partition, None)
-
     # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _reload(self, partitions: Container[bytes]) -> None:
+        self._partitions = {one: known for one, known in self._partitions.items() if one not in partitions}
 
     def _load(self, partition: bytes) -> PartitionBuckets:
         known = self._indexes.load(partition)
@@ -256,18 +274,16 @@ GivenBuckets = Union[BucketCursor, AssignedKeys]
 """Knows the buckets of the rows of a writer, if they were assigned elsewhere."""
 
 
-class AssignedBuckets(Routing):
+class AssignedBuckets(_IndexedBuckets):
     """Takes rows whose buckets were assigned elsewhere; maintains the indexes of these buckets.
 
     Source: Java `DynamicBucketSink`, whose writers maintain the index of the buckets that an assigner chose.
     """
 
     def __init__(self, table: OpenTable, live: LiveFiles, assigned: GivenBuckets) -> None:
-        self._table = table
+        super().__init__(table, live)
         self._assigned = assigned
         self._known: dict[Bucket, KnownHashes] = {}
-        self._indexes = BucketIndexes(table, live)
-        self.route = Router(table.schema, assign=self.assign).route
 
     def assign(self, partition: bytes, hashes: Int32s) -> Ints:
         """The assigned bucket of each key of a partition.
@@ -292,25 +308,8 @@ class AssignedBuckets(Routing):
             self._note(partition, bucket, np.unique(hashes[buckets == bucket]))
         return buckets
 
-    def with_index(self, changes: Sequence[BucketChanges]) -> list[BucketChanges]:
-        """See `BucketIndexes.with_index`."""
-        return self._indexes.with_index(changes)
-
-    def hand_over(self, changes: Changes) -> None:
-        """Everything written so far now belongs to the receiver."""
-        del changes
-        self.handed = self._indexes.hand_over()
-
-    def abort(self) -> None:
-        """Delete the index files that were not handed over, as far as the store allows."""
-        self._indexes.abort()
-
-    def forget(self, changes: Iterable[BucketChanges]) -> None:
-        """Changes that were handed over will not be committed: their buckets are reloaded."""
-        gone = {one.partition for one in changes}
-        if gone:
-            self._indexes.forget(gone)
-        self._known = {key: known for key, known in self._known.items() if key[0] not in gone}
+    def _reload(self, partitions: Container[bytes]) -> None:
+        self._known = {key: known for key, known in self._known.items() if key[0] not in partitions}
 
     def _note(self, partition: bytes, bucket: int, distinct: Int32s) -> None:
         known = self._hashes(partition, bucket)

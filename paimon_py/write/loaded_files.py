@@ -197,9 +197,9 @@ def _find_files(text: str, options: Mapping[str, str]) -> Sequence[LoadedFile]:
         matching = _matching(store, place, ["**", "*"])
     files = sorted(matching, key=lambda file: file.path)
     if not files and fixed == len(parts) and status is None:
-        raise StorageError(f"there is no file {text}", path=text, operation="open_read")
+        raise StorageError(f"the file {text} does not exist", path=text, operation="open_read")
     if not files:
-        raise UsageError(f"no file matches {text}" if fixed < len(parts) else f"there is no file in {text}")
+        raise UsageError(f"no file matches {text}" if fixed < len(parts) else f"{text} contains no files")
     return files
 
 

@@ -19,6 +19,7 @@ from paimon_py import (
 )
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.layout import cut_path
 from paimon_py.table import Table
 from paimon_py.testing.fault_store import FaultStore, SimulatedCrash
 
@@ -152,6 +153,46 @@ def test_a_commit_that_a_discarded_schema_underlies_can_be_read(new):
         assert "x" not in table.scan().to_arrow().column_names, f"call {at}"
         ends.add(error is None)
     assert True in ends
+
+
+def files_of(store, directory):
+    found = {}
+    for status in store.list(directory):
+        found.update(files_of(store, status.path) if status.is_directory else {status.path: store.get(status.path)})
+    return found
+
+
+def commit_as_java(world, store) -> int | None:
+    """Commit without a look at the cut of another process; returns the id. None: Java would find no snapshot to build on."""
+    copy = store.copy()
+    if (cut := cut_path(PATH)) in files_of(copy, f"{PATH}/tag"):
+        copy.delete(cut)
+    before = files_of(copy, PATH)
+    table = opened(world, copy)
+    number = table.write_arrow(rows(9)).snapshot_id
+    for path, data in files_of(copy, PATH).items():
+        if before.get(path) != data:
+            store.put(path, data)
+    return number
+
+
+@pytest.mark.parametrize("target", [1, 2])
+def test_a_rollback_keeps_what_other_writers_build_on_its_target_and_nothing_else(target):
+    world, published, ends = World(**{"snapshot.num-retained.min": "9", "write-only": "true"}), [], set()
+    for number in (1, 2, 3, 4):
+        world.table.write_arrow(rows(number))
+
+    def work(store):
+        published.append(commit_as_java(world, store))
+
+    for at, store, lost, error in each_call(world, work, lambda table: table.rollback_to(target)):
+        assert lost is None and error is None, f"call {at}: {lost!r}, {error!r}"
+        stays = published[-1] == target + 1
+        found = keys(opened(world, store))
+        assert found == [*range(1, target + 1), *([9] if stays else [])], f"call {at}: {found}, {published[-1]}"
+        assert not opened(world, store)._root.cuts.exists()
+        ends.add(stays)
+    assert ends == {True, False}
 
 
 class Overtaking:

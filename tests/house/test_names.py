@@ -103,7 +103,6 @@ def test_all_names_are_there_without_pyspark_and_calls_say_what_to_install():
 
 TWICE = {
     "Snapshot": "what a user holds, and the format's value inside it, which only `spec` and what builds on it see",
-    "Tag": "the same",
 }
 
 

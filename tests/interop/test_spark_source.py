@@ -131,7 +131,7 @@ def test_columns_conditions_and_schemas_reach_the_scan(spark, catalog):
     assert df.collect() == [("b7", 7)]
     said = refused(spark.read.format("paimon").schema("k int, w string").load(table.location).collect)
     assert "column 'k' is bigint, not int" in said
-    assert "there is no column 'w'" in said
+    assert "column 'w' does not exist" in said
 
 
 def test_tables_of_a_catalog_branches_and_system_tables(spark, catalog):
@@ -158,7 +158,7 @@ def test_an_empty_table_is_an_empty_frame(spark, catalog):
         ({"scan.snapshot-id": "9"}, "SnapshotNotFoundError: no snapshot 9"),
         ({"scan.snapshotid": "1"}, "did you mean 'scan.snapshot-id'"),
         ({"table": "db.x"}, "give either the path"),
-        ({"columns": "k,x"}, "there is no column 'x'"),
+        ({"columns": "k,x"}, "column 'x' does not exist"),
         ({"where": "k >"}, "UsageError"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",

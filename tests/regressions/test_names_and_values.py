@@ -234,7 +234,7 @@ def test_an_index_of_a_column_that_java_renamed_is_reported_with_the_way_out(cat
 
 def test_an_option_that_is_nearly_one_of_the_table_cannot_be_removed(catalog):
     table = catalog.create_table("db.own", _FIELDS, options={"team.owner": "ann"})
-    with pytest.raises(OptionError, match="no option 'team.ovner' in the table; did you mean 'team.owner'"):
+    with pytest.raises(OptionError, match="the table has no option 'team.ovner'; did you mean 'team.owner'"):
         table.alter(RemoveOption("team.ovner"))
     assert table.options == {"team.owner": "ann"}
 

@@ -81,7 +81,7 @@ def test_changes_stay_values():
         (AddColumn("x", "INT", position=0), "a position is First"),
         (AddColumn("x", "INT", position="after v"), "a position is First"),
         (AddColumn("x", "INT", position=First), "a position is First"),
-        (AddColumn("x", "INT", position=After("w")), "there is no column 'w'"),
+        (AddColumn("x", "INT", position=After("w")), "column 'w' does not exist"),
         (AddColumn("x", "INT", position=After(None)), "names a top-level column, not None"),
         (UpdateColumnType("n", "SMALLINT", allow_narrowing="no"), "allow_narrowing is True or False, not 'no'"),
         (UpdateColumnType("n", "BIGINT", keep_nullability=None), "keep_nullability is True or False, not None"),

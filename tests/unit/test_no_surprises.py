@@ -140,12 +140,12 @@ def test_a_time_before_the_first_snapshot_is_told_with_dates(orders):
 @pytest.mark.parametrize(
     ("ask", "error", "words"),
     [
-        (lambda c: c.table("sales.order"), TableNotFoundError, "no table 'sales.order'; did you mean 'sales.orders'?"),
+        (lambda c: c.table("sales.order"), TableNotFoundError, "table 'sales.order' does not exist; did you mean 'sales.orders'?"),
         (lambda c: c.table("sales.ORDERS"), TableNotFoundError, "did you mean 'sales.orders'?"),
         (lambda c: c.drop_table("sales.ordres"), TableNotFoundError, "did you mean 'sales.orders'?"),
-        (lambda c: c.table("sale.orders"), DatabaseNotFoundError, "no database 'sale'; did you mean 'sales'?"),
+        (lambda c: c.table("sale.orders"), DatabaseNotFoundError, "database 'sale' does not exist; did you mean 'sales'?"),
         (lambda c: c.tables("seles"), DatabaseNotFoundError, "did you mean 'sales'?"),
-        (lambda c: c.table("sales.xyz"), TableNotFoundError, "no table 'sales.xyz'"),
+        (lambda c: c.table("sales.xyz"), TableNotFoundError, "table 'sales.xyz' does not exist"),
     ],
 )
 def test_names_that_are_nearly_right_are_answered_with_the_right_one(catalog, orders, ask, error, words):
@@ -165,7 +165,7 @@ def test_a_warehouse_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageError, match="is a file: a warehouse is a directory"):
         Catalog.open(tmp_path / "file")
-    with pytest.raises(NotFoundError, match="no warehouse"):
+    with pytest.raises(NotFoundError, match="warehouse .* does not exist"):
         Catalog.open(tmp_path / "file", create=False)
     assert (tmp_path / "file").read_text() == "x"
 
@@ -363,7 +363,7 @@ SparkFrame.__module__ = "pyspark.sql.dataframe"
         (lambda t: t.alter(AddColumn("x", int)), SchemaError, "a type of pyarrow or of paimon_py, not <class 'int'>"),
         (lambda t: t.alter(AddColumn("x", pa.uint64())), SchemaError, r"use decimal128\(20, 0\)"),
         (lambda t: t.alter(AddColumn("pos.z", "INT")), SchemaError, r"AddColumn\(\['pos', 'z'\], …\) for a field .* AddColumn\(\['pos.z'\], …\)"),
-        (lambda t: t.alter(RenameColumn("pos.x", "y")), SchemaError, r"no column 'pos.x'; .*; write \['pos', 'x'\] for a field inside pos"),
+        (lambda t: t.alter(RenameColumn("pos.x", "y")), SchemaError, r"column 'pos.x' does not exist; .*; write \['pos', 'x'\] for a field inside pos"),
         (lambda t: t.alter(UpdateColumnType("pos.x", "BIGINT")), SchemaError, r"write \['pos', 'x'\] for a field inside pos"),
         (lambda t: t.alter(DropColumn("pos.x")), SchemaError, r"write \['pos', 'x'\] for a field inside pos"),
         (lambda t: t.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}), UsageError, r"types_mapper=\{…\}\.get"),

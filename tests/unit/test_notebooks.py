@@ -72,7 +72,7 @@ def said(output):
 
 EXPECTED = [
     "b>Table shop.orders</b", "CommitResult", r"green\]", r"green tea\s+3\.00\s+\[hot, green\]", r"cake\s+5\.00",
-    "UsageError: there is no column 'itme'; did you mean 'item'\\?", "<b>Scan", r"\{'id': 2, 'item': 'cake'", "skipped",
+    "UsageError: column 'itme' does not exist; did you mean 'item'\\?", "<b>Scan", r"\{'id': 2, 'item': 'cake'", "skipped",
     r"\(1, 'APPEND', 3\)", r"cake\s+4\.00", "<b>Snapshot", r"tea\s+3\.50\s+\[hot\]\s+True", "<b>Catalog", "record_count",
     r"c\s+attic\s+14\.0\s+-D", r"'degrees': 21\.0, '_row_kind': '\+I'", r"\+I a 21\.0\n\+I b 20\.0", r"-U b 20\.0\n\+U b 22\.5\n\+I d 11\.0",
     r"Consumer\(name='report'", r"'file_count': 4, 'record_count': 96", r"\(96, 96, 'rows'\)\n", r"'level': 5, 'file_count': 1, 'record_count': 60",

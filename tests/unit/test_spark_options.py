@@ -30,7 +30,7 @@ def test_options_are_sorted_whatever_their_case():
         ({"scan.snapshotid": "1"}, "did you mean 'scan.snapshot-id'"),
         ({"colums": "a"}, "did you mean 'columns'"),
         ({"wharehouse": "a"}, "did you mean 'warehouse'"),
-        ({"mergeSchema": "true"}, "there is no option 'mergeSchema'"),
+        ({"mergeSchema": "true"}, "the data source has no option 'mergeSchema'"),
         ({"catalog": "c"}, "give 'warehouse'"),
         ({"paths": "[]"}, "one table at a time"),
         ({"type": "table"}, "cannot change"),

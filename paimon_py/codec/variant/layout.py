@@ -104,7 +104,7 @@ def scalar_at(value: bytes, at: int) -> Scalar:
         return data if kind == BINARY else _text(data)
     size = _SIZES.get(kind)
     if size is None:
-        raise damage(f"there is no primitive type {kind}")
+        raise damage(f"primitive type {kind} does not exist")
     data = _part(value, at, size)
     if kind in (DECIMAL4, DECIMAL8, DECIMAL16):
         if data[0] > 38:
@@ -198,7 +198,7 @@ def size_at(value: bytes, at: int) -> int:
         elif number in _SIZES:
             size = 1 + _SIZES[number]
         else:
-            raise damage(f"there is no primitive type {number}")
+            raise damage(f"primitive type {number} does not exist")
     else:
         offset_width = (head >> 2 & 3) + 1
         id_width = (head >> 4 & 3) + 1 if kind == OBJECT else 0

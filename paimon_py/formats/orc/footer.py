@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple, Protocol
 
 from paimon_py.formats.orc.chunks import Chunks, check_size, frame, join
+from paimon_py.storage.range_reader import RangeReader
 
 BOOLEAN, LONG, TIMESTAMP, LIST, MAP, STRUCT, INSTANT = 0, 4, 9, 10, 11, 12, 18
 TIMESTAMP_KINDS = frozenset({TIMESTAMP, INSTANT})
@@ -295,7 +296,7 @@ def read_at(source: SeekRead, offset: int, length: int) -> bytes:
     return data
 
 
-def as_seconds(source: SeekRead, tail: Tail, columns: frozenset[int]) -> io.RawIOBase:
+def as_seconds(source: SeekRead, tail: Tail, columns: frozenset[int]) -> RangeReader:
     """The file with a modified footer, in which the timestamp columns `columns` are BIGINT: their stored seconds."""
     footer = bytearray(tail.footer)
     for column in columns:
@@ -374,32 +375,16 @@ def _bounds(statistics: bytes) -> tuple[int, int] | None:
     return (0, 0) if counts == 0 else None
 
 
-class _Patched(io.RawIOBase):
+class _Patched(RangeReader):
     """A file with its end replaced: the first bytes of a source, then other bytes. Closing leaves the source open."""
 
     def __init__(self, source: SeekRead, kept: int, end: bytes) -> None:
+        super().__init__(kept + len(end))
         self._source = source
         self._kept = kept
         self._end = end
-        self._at = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._kept + len(self._end)}[whence]
-        self._at = base + offset
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        total = self._kept + len(self._end)
-        last = total if size < 0 else min(self._at + size, total)
-        first, self._at = self._at, max(last, self._at)
-        data = read_at(self._source, first, min(last, self._kept) - first) if first < min(last, self._kept) else b""
-        return data + self._end[max(first - self._kept, 0) : max(last - self._kept, 0)]
+    def _read_at(self, start: int, length: int) -> bytes:
+        stop, kept = start + length, self._kept
+        data = read_at(self._source, start, min(stop, kept) - start) if start < kept else b""
+        return data + self._end[max(start - kept, 0) : max(stop - kept, 0)]

@@ -13,7 +13,6 @@ Source: ORC v1 specification; ORC `TimestampTreeWriter`, `TimestampTreeReader`.
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -37,6 +36,7 @@ from paimon_py.formats.orc.footer import (
 from paimon_py.formats.orc.rle import Runs, decode_v2, encode_v2, to_zigzag
 from paimon_py.formats.orc.timestamps import codes_of, nanos_of
 from paimon_py.formats.orc.zones import base_seconds
+from paimon_py.storage.range_reader import RangeReader
 
 _DATA_STREAM, _ROW_INDEX_STREAM = 1, 6
 _TIMES = 9
@@ -74,25 +74,17 @@ class _Column(NamedTuple):
         return low, int(rest[millis == low].min()), high, int(rest[millis == high].max())
 
 
-class _Behind(io.RawIOBase):
+class _Behind(RangeReader):
     """The end of a file at its original offset; the bytes before are zeros."""
 
     def __init__(self, start: int, end: bytes) -> None:
+        super().__init__(start + len(end))
         self._start = start
         self._end = end
-        self._at = 0
 
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + (self._start + len(self._end) if whence == io.SEEK_END else 0)
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        total = self._start + len(self._end)
-        last = total if size < 0 else min(self._at + size, total)
-        before = max(min(last, self._start) - self._at, 0)
-        data = bytes(before) + self._end[max(self._at - self._start, 0) : max(last - self._start, 0)]
-        self._at += len(data)
-        return data
+    def _read_at(self, start: int, length: int) -> bytes:
+        stop, begin = start + length, self._start
+        return bytes(max(min(stop, begin) - start, 0)) + self._end[max(start - begin, 0) : max(stop - begin, 0)]
 
 
 class _Made(NamedTuple):

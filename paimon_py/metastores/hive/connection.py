@@ -133,14 +133,8 @@ class Client:
             if attempt:
                 self._env.clock.sleep(_WAIT_SECONDS)
             try:
-                connection = self._connection(fresh=attempt > 0)
+                connection = self._send(name, body, fresh=attempt > 0)
             except OSError as failure:
-                error = failure
-                continue
-            try:
-                connection.send(name, body)
-            except OSError as failure:
-                connection.close()
                 error = failure
                 continue
             try:
@@ -150,24 +144,27 @@ class Client:
                 error = failure
                 if CALLS[name].repeatable:
                     continue
-                raise StorageUnknownError(
-                    f"the metastore at {connection.address} did not report whether it executed {name} of"
-                    f" {target or 'this'} was"
-                    f" done: {_error_text(failure)}",
-                    path=target or None,
-                    operation=name,
-                ) from failure
+                raise _lost_answer_error(connection.address, name, target, failure) from failure
             self._keep(connection)
             return self._result(name, answer, target)
         raise StorageError(
-            f"no metastore of {', '.join(map(str, self.settings.addresses))} answered {name}: {_error_text(error)}; "
-            "nothing"
-            " was changed. See that the option 'uri' names a Hive Metastore (its Thrift port, without SASL and TLS)"
-            " that runs",
+            f"no metastore of {', '.join(map(str, self.settings.addresses))} answered {name}: {_error_text(error)};"
+            " nothing was changed. See that the option 'uri' names a Hive Metastore (its Thrift port, without SASL and"
+            " TLS) that runs",
             path=target or None,
             operation=name,
             transient=True,
         ) from error
+
+    def _send(self, name: str, body: Struct, *, fresh: bool) -> _Connection:
+        """Send a call, over a new connection if `fresh`. Returns the connection on which the answer comes."""
+        connection = self._connection(fresh=fresh)
+        try:
+            connection.send(name, body)
+        except OSError:
+            connection.close()
+            raise
+        return connection
 
     def _result(self, name: str, answer: Message, target: str) -> Any:
         if answer.kind == thrift.EXCEPTION:
@@ -308,6 +305,15 @@ class _Connection:
                 part.close()
             except OSError:
                 continue
+
+
+def _lost_answer_error(address: Address, name: str, target: str, failure: Exception) -> StorageUnknownError:
+    return StorageUnknownError(
+        f"the metastore at {address} did not report whether it executed {name}{f' of {target}' if target else ''}:"
+        f" {_error_text(failure)}",
+        path=target or None,
+        operation=name,
+    )
 
 
 def _error_text(error: Exception | None) -> str:

@@ -240,7 +240,7 @@ class HiveMetastore:
         for one in lying.databases() if database is None else [database]:
             if self._tables.verbs.database(one) is None:
                 if lying.database(one) is None:
-                    raise DatabaseNotFoundError(f"there is no database {one!r}, and no directory for one")
+                    raise DatabaseNotFoundError(f"database {one!r} does not exist, and has no directory")
                 self.create_database(Database(one))
             for name in tables_below_database(self._tables, one) if table is None else [table]:
                 repair(self._tables, TableName(one, name))

@@ -26,7 +26,7 @@ def rename(tables: HiveTables, name: TableName, to: TableName) -> None:
     """Rename a table; see `Metastore.rename_table` for errors. Cost: five calls, and the move."""
     record = tables.verbs.table(name)
     if record is None or not is_paimon(record):
-        raise TableNotFoundError(f"there is no table {str(name)!r}", table=str(name))
+        raise TableNotFoundError(f"table {str(name)!r} does not exist", table=str(name))
     if tables.verbs.table(to) is not None:
         raise AlreadyExistsError(f"table {str(to)!r} already exists", table=str(to))
     source, target = location_of(record) or tables.location(name), tables.location(to)

@@ -59,7 +59,7 @@ class HiveTables:
         """
         record = self.verbs.database(name)
         if record is None:
-            raise DatabaseNotFoundError(f"there is no database {name!r}")
+            raise DatabaseNotFoundError(f"database {name!r} does not exist")
         return (database_of(record).location or self.default_location(name)).rstrip("/")
 
     def default_location(self, database: str) -> str:

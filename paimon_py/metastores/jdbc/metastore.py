@@ -186,7 +186,7 @@ class JdbcMetastore:
             for each in sorted((name, to)):
                 locks.enter_context(_hold(self._lock(each)))
             if not self._names.has_table(name):
-                raise TableNotFoundError(f"there is no table {str(name)!r}", path=source, table=str(name))
+                raise TableNotFoundError(f"table {str(name)!r} does not exist", path=source, table=str(name))
             if self._names.has_table(to) or self._store.stat(target) is not None:
                 raise AlreadyExistsError(f"table {str(to)!r} already exists", path=target, table=str(to))
             if self._names.has_view(to):

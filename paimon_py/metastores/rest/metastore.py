@@ -176,7 +176,7 @@ class RestMetastore(RestServer):
             if refused.status == 409:
                 return None
             if refused.status == 404:
-                raise DatabaseNotFoundError(f"there is no database {name.database!r}") from refused
+                raise DatabaseNotFoundError(f"database {name.database!r} does not exist") from refused
             raise
         try:
             found = self.find(name)
@@ -210,7 +210,7 @@ class RestMetastore(RestServer):
         """See `Metastore.rename_table`. Cost: two requests."""
         known = self.answer(name)
         if known is None:
-            raise TableNotFoundError(f"there is no table {str(name)!r}", table=str(name))
+            raise TableNotFoundError(f"table {str(name)!r} does not exist", table=str(name))
 
         def is_done() -> bool:
             found = self.answer(to)
@@ -221,7 +221,7 @@ class RestMetastore(RestServer):
             self.client.change(self.client.path("tables", "rename"), body, is_done)
         except RestRefusedError as refused:
             if refused.status == 404:
-                raise TableNotFoundError(f"there is no table {str(name)!r}", table=str(name)) from refused
+                raise TableNotFoundError(f"table {str(name)!r} does not exist", table=str(name)) from refused
             if refused.status == 409:
                 raise AlreadyExistsError(f"table {str(to)!r} already exists", table=str(to)) from refused
             raise

@@ -51,5 +51,5 @@ def table_names(client: RestClient, database: str, queries: tuple[Mapping[str, s
         return sorted({name for page in pages for name in page.items()})
     except RestRefusedError as refused:
         if refused.status == 404:
-            raise DatabaseNotFoundError(f"there is no database {database!r}") from refused
+            raise DatabaseNotFoundError(f"database {database!r} does not exist") from refused
         raise

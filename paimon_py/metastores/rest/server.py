@@ -102,7 +102,7 @@ class RestServer(ABC):
             if refused.status == 409:
                 return False
             if refused.status == 404 and refused.resource == "DATABASE":
-                raise DatabaseNotFoundError(f"there is no database {name.database!r}") from refused
+                raise DatabaseNotFoundError(f"database {name.database!r} does not exist") from refused
             if refused.status == 404:
                 text = f"this server does not register tables: {refused}"
                 raise UnsupportedError(text, feature="register_table") from refused
@@ -156,7 +156,7 @@ def _kept_partitions(client: RestClient, name: TableName) -> list[CatalogPartiti
         return None
     except RestRefusedError as refused:
         if refused.status == 404:
-            raise TableNotFoundError(f"there is no table {str(name)!r}", table=str(name)) from refused
+            raise TableNotFoundError(f"table {str(name)!r} does not exist", table=str(name)) from refused
         raise
     return [
         CatalogPartition(
@@ -179,5 +179,5 @@ def _mark_done(client: RestClient, name: TableName, specs: Sequence[Mapping[str,
         client.post(path, {"specs": [dict(spec) for spec in specs]})
     except RestRefusedError as refused:
         if refused.status == 404:
-            raise TableNotFoundError(f"there is no table {str(name)!r}", table=str(name)) from refused
+            raise TableNotFoundError(f"table {str(name)!r} does not exist", table=str(name)) from refused
         raise

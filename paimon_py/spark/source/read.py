@@ -73,7 +73,7 @@ def projection(there: pa.Schema, wanted: st.StructType) -> list[str]:
     for field in wanted:
         kind = kinds.get(field.name)
         if kind is None:
-            problems[field.name] = f"there is no column {field.name!r}; the columns are {', '.join(kinds)}"
+            problems[field.name] = f"column {field.name!r} does not exist; the columns are {', '.join(kinds)}"
         elif not _alike(kind, field.dataType):
             problems[field.name] = (
                 f"column {field.name!r} is {kind.simpleString()}, not {field.dataType.simpleString()}: "

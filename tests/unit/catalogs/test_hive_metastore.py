@@ -169,6 +169,31 @@ def test_tags_are_partitions_if_the_table_has_the_option(catalog, stub):
     assert [thrift.text(key, 1) for key in thrift.items(stub.table("d.t"), 8)] == ["dt"]
 
 
+TAGS_THAT_GO = {
+    "delete": (lambda table: table.delete_tag("late"), ["early"]),
+    "rename": (lambda table: table.rename_tag("late", "later"), ["early", "later"]),
+    "roll back": (lambda table: table.rollback_to(1), ["early"]),
+    "fast-forward": (lambda table: table.fast_forward("b", discard=True), ["early", "theirs"]),
+    "purge": (lambda table: table.purge_files(), []),
+}
+
+
+@pytest.mark.parametrize("verb", TAGS_THAT_GO)
+def test_tags_that_any_verb_deletes_leave_the_metastore(catalog, stub, verb):
+    table = catalog.create_table("d.t", COLUMNS, options={"metastore.tag-to-partition": "dt"})
+    table.write_arrow(ROWS)
+    table.create_tag("early")
+    branch = table.create_branch("b", from_="early")
+    branch.write_arrow(ROWS)
+    branch.create_tag("theirs")
+    table.write_arrow(ROWS)
+    table.create_tag("late")
+    act, left = TAGS_THAT_GO[verb]
+    act(table)
+    assert sorted(tag.name for tag in table.tags()) == left
+    assert sorted(values for (values,) in stub.partition_values("d.t")) == left
+
+
 def test_a_record_is_updated_with_new_schemas_and_keeps_unknown_fields(catalog, stub):
     table = catalog.create_table("d.t", COLUMNS, options={"bucket": "-1"})
     table.alter(AddColumn("z", "INT"), SetOption("snapshot.num-retained.max", "20"))

@@ -93,7 +93,7 @@ def test_a_view_can_be_changed_renamed_and_dropped(catalog):
         catalog.rename_view("d.v", "e.w")
     catalog.drop_view("e.w")
     for verb in (catalog.drop_view, catalog.view, lambda name: catalog.alter_view(name, SetOption("a", "b")), lambda name: catalog.rename_view(name, "d.y")):
-        with pytest.raises(NotFoundError, match="no view 'e.w'"):
+        with pytest.raises(NotFoundError, match="view 'e.w' does not exist"):
             verb("e.w")
     catalog.drop_view("e.w", missing_ok=True)
 
@@ -118,11 +118,11 @@ def test_a_function_can_be_changed_and_dropped(catalog):
     with_function(catalog)
     function = catalog.alter_function("d.f", AddDefinition("sql", SqlDefinition("n + 1")), UpdateDefinition("flink", FILE), DropDefinition("spark"), UpdateComment("new"))
     assert (function.definitions, function.comment) == ({"flink": FILE, "sql": SqlDefinition("n + 1")}, "new")
-    with pytest.raises(UsageError, match="no definition 'spark'"):
+    with pytest.raises(UsageError, match="definition 'spark' does not exist"):
         catalog.alter_function("d.f", DropDefinition("spark"))
     catalog.drop_function("d.f")
     for verb in (catalog.drop_function, catalog.function, lambda name: catalog.alter_function(name, SetOption("a", "b"))):
-        with pytest.raises(NotFoundError, match="no function 'd.f'"):
+        with pytest.raises(NotFoundError, match="function 'd.f' does not exist"):
             verb("d.f")
     catalog.drop_function("d.f", missing_ok=True)
 

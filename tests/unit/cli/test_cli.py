@@ -102,7 +102,7 @@ def test_queries_are_answered(run, warehouse):
     assert as_json(run, "sql", warehouse, query, "-d", "d", "--set", "threads=1") == [{"p": 1, "n": 3}, {"p": 2, "n": 1}]
     assert good(run, "sql", warehouse, "SELECT k FROM d.t VERSION AS OF 1 WHERE v = 'b'", "--format", "csv") == "k\n2\n"
     assert "NULL" in good(run, "sql", warehouse, "SELECT * FROM d.t")
-    for wrong, text in (("SELECT * FROM d.x", "no table 'd.x'"), ("DROP TABLE d.t", "DROP is refused"), ("SELECT nope FROM d.t", "nope")):
+    for wrong, text in (("SELECT * FROM d.x", "table 'd.x' does not exist"), ("DROP TABLE d.t", "DROP is refused"), ("SELECT nope FROM d.t", "nope")):
         code, out, err = run("sql", warehouse, wrong)
         assert (code, out) == (1, "") and text in err
 
@@ -385,7 +385,7 @@ def test_several_files_and_kinds_make_one_commit(run, place, tmp_path):
         ("a.csv", "p,k,nonsense\n1,1,y\n", "nonsense"),
         ("a.jsonl", '[{"p": 1}]', "a.jsonl cannot be read"),
         ("a.parquet", "PAR1", "a.parquet cannot be read"),
-        ("a.csv", None, "there is no file"),
+        ("a.csv", None, "does not exist"),
     ],
 )  # fmt: skip
 def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_path, name, text, way_out):
@@ -400,10 +400,10 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "code", "way_out"),
     [
-        (["ls", "{}/nowhere"], 1, "there is no warehouse"),
+        (["ls", "{}/nowhere"], 1, "does not exist"),
         (["show", "{}/nowhere"], 1, "nowhere"),
-        (["head", "d.x", "-w", "{}"], 1, "there is no table 'd.x'"),
-        (["head", "d.t", "-w", "{}", "--where", "q = 1"], 1, "there is no column 'q'"),
+        (["head", "d.x", "-w", "{}"], 1, "table 'd.x' does not exist"),
+        (["head", "d.t", "-w", "{}", "--where", "q = 1"], 1, "column 'q' does not exist"),
         (["head", "d.t$nonsense", "-w", "{}"], 1, "nonsense"),
         (["diff", "d.t", "2", "nothing", "-w", "{}"], 1, "nothing"),
         (["expire", "d.t", "-w", "{}", "--retain-max", "1", "--retain-min", "2"], 1, "retain"),
@@ -417,8 +417,8 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
         (["head", "d.t", "-w", "{}", "--tag", "nope"], 1, "no tag 'nope' in {}/d.db/t; it has no tags"),
         (["branch", "d.t", "fast-forward", "nope", "-w", "{}"], 1, "; it has no branches"),
         (["orphans", "d.t", "-w", "{}", "--older-than", "2999-01-01"], 1, "--older-than = '2999-01-01 00:00:00' is not in"),
-        (["load", "d.t", "a.csv", "-w", "{}", "--keep-good", "/nowhere/b.csv"], 2, "there is no directory '/nowhere'"),
-        (["report", "{}", "--html", "/nowhere/b.html"], 2, "there is no directory '/nowhere'"),
+        (["load", "d.t", "a.csv", "-w", "{}", "--keep-good", "/nowhere/b.csv"], 2, "directory '/nowhere' does not exist"),
+        (["report", "{}", "--html", "/nowhere/b.html"], 2, "directory '/nowhere' does not exist"),
         (["import", "{}", "d.i", "{}/d.db/t"], 1, "is a Paimon table, whose files include deleted rows: use clone_table"),
         (["head", "{}/d.db/tt"], 1, "did you mean {}/d.db/t?"),
         (["head", "{}/d.db/t/p=1/bucket-0"], 1, "it is in the directory of a table: open {}/d.db/t"),
@@ -434,7 +434,7 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
         (["top", "{}", "--every", "0s"], 2, "above 0"),
         (["compact", "d.t", "-w", "{}", "--where", "k = 1"], 1, "paimon-py compact TABLE --where chooses partitions"),
         (["head", "d.t", "-w", "{}", "--where", "v = word"], 1, "the columns are p, k, v. Text is written in 'single quotes'"),
-        (["head", "d.t", "-w", "{}", "-c", "zz"], 1, "there is no column 'zz'"),
+        (["head", "d.t", "-w", "{}", "-c", "zz"], 1, "column 'zz' does not exist"),
         (["head"], 2, "Missing argument 'TABLE'"),
         (["nonsense"], 2, "No such command"),
         (["undo", "w/d.db/t", "3"], 2, "No such command 'undo'; write paimon-py restore, or rollback."),
@@ -442,7 +442,7 @@ def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_pat
         (["remove", "w/d.db/t"], 2, "write paimon-py delete for rows, or drop for a table."),
         (["truncate", "w/d.db/t"], 2, "write paimon-py delete --where TRUE."),
         (["delete", "d.t", "-w", "{}"], 2, "Missing option '--where'"),
-        (["delete", "d.t", "-w", "{}", "--where", "q = 1", "--yes"], 1, "there is no column 'q'"),
+        (["delete", "d.t", "-w", "{}", "--where", "q = 1", "--yes"], 1, "column 'q' does not exist"),
         (["vacuum", "w/d.db/t"], 2, "write paimon-py expire, and orphans."),
         (["head", "d.t", "-w", "{}", "--format", "xml"], 2, "xml"),
         (["head", "d.t", "-w", "{}", "--timestamp", "soon"], 2, "not a time such as"),
@@ -574,7 +574,7 @@ def test_a_bar_shows_names_as_they_are(capsys, monkeypatch):
 def test_no_file_is_read_before_all_are_there(run, place, tmp_path):
     first = write_file(tmp_path / "new.csv")
     code, _, err = run("load", place, first, tmp_path / "nowhere.csv")
-    assert code == 1 and "there is no file" in err and Table.open(place).snapshot().id == 3
+    assert code == 1 and "does not exist" in err and Table.open(place).snapshot().id == 3
 
 
 def test_a_table_is_created_changed_and_dropped(run, tmp_path):
@@ -785,7 +785,7 @@ def test_a_key_of_directories_needs_no_type(run, warehouse, tmp_path):
     pq.write_table(pa.table({"id": [1]}), tmp_path / "l" / "day=1" / "a.parquet")
     assert as_json(run, "import", warehouse, "d.i", tmp_path / "l", "--partition-by", "day")["columns"]["day"] == "STRING"
     code, _, err = run("load", warehouse / "d.db" / "t", tmp_path / "none.json")
-    assert code == 1 and "there is no file" in err
+    assert code == 1 and "does not exist" in err
     (tmp_path / "a.json").write_text('[{"p": 1, "k": 1}]')
     assert "jq -c '.[]' makes lines" in run("load", warehouse / "d.db" / "t", tmp_path / "a.json")[2]
 

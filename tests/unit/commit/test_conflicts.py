@@ -65,6 +65,13 @@ def test_bucket_counts_of_a_partition_must_agree():
     assert bucket_count_conflict([entry(ADD, "a", total=-1), entry(ADD, "b", total=-1)], {}) is None
 
 
+@pytest.mark.parametrize("known", [None, 1, 2, 4])
+@pytest.mark.parametrize("total", [-2, -1, 0, 1, 2, 4])
+def test_fixed_counts_of_buckets_are_compared_and_others_are_not(total, known):
+    found = bucket_count_conflict([entry(ADD, "a", total=total)], {} if known is None else {b"p": known})
+    assert (found is None) == (total < 1 or known in (None, total))
+
+
 def test_levels_above_zero_must_not_overlap():
     low, high = LevelFile(b"", 0, 1, "low", 0, 4), LevelFile(b"", 0, 1, "high", 5, 9)
     assert level_conflict([high, low]) is None

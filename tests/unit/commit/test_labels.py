@@ -141,6 +141,19 @@ def test_the_state_before_is_that_before_the_rows_also_if_the_verb_compacted():
     assert compacted.before in (None, done.snapshot_id)
 
 
+def test_a_repeated_commit_names_both_of_its_snapshots():
+    catalog = Catalog.open("memory://labels-twice")
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", COLUMNS, primary_key=["k", "p"], options={"bucket": "1"})
+    for _ in range(4):
+        table.write_arrow(ROWS)
+    done = table.write_arrow(ROWS, user="job", identifier=1)
+    assert len(done.snapshot_ids) == 2, "rows, and the compaction that they are the reason of"
+    table.write_arrow(ROWS, user="other", identifier=1)
+    again = table.write_arrow(ROWS, user="job", identifier=1)
+    assert again.already_committed and (again.snapshot_ids, again.before) == (done.snapshot_ids, done.before)
+
+
 def test_a_number_of_another_step_is_a_conflict(table):
     table.write_arrow(ROWS, user="job", identifier=StepNumber(5, "one place"))
     assert table.write_arrow(ROWS, user="job", identifier=StepNumber(5, "one place")).already_committed

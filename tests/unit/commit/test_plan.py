@@ -172,7 +172,10 @@ def test_without_options_a_commit_is_patient():
 def test_given_limits_are_kept():
     assert not limits(commit_max_retries="3").are_exhausted(3, 1e9)
     assert limits(commit_max_retries="3").are_exhausted(4, 0)
-    assert limits(commit_timeout="2 s").are_exhausted(1, 2.1)
+    for seconds, over in ((1.999, False), (2.0, False), (2.001, True)):
+        assert limits(commit_timeout="2 s").are_exhausted(1, seconds) is over
+    for seconds, over in ((PATIENCE_SECONDS - 0.001, False), (PATIENCE_SECONDS, False), (PATIENCE_SECONDS + 0.001, True)):
+        assert limits().are_exhausted(11, seconds) is over
 
 
 def test_waits_grow_to_a_bound_and_are_random():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from paimon_py.compaction.append_picker import AppendSettings, DeadCounts, bucket_tasks, unaware_tasks
+from paimon_py.compaction.append_picker import AppendSettings, DeadCounts, bucket_tasks, next_window, unaware_tasks
 from paimon_py.spec.data_file import DataFile
 
 SETTINGS = AppendSettings(target_bytes=100, small_bytes=70, file_count_min=3, open_file_bytes=0)
@@ -54,6 +54,18 @@ def test_the_window_slides_over_large_files():
 
 def test_files_that_a_window_skipped_are_not_considered_again():
     assert in_bucket([1, 250, 250, 1, 1, 1]) == [[3, 4, 5]]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "window"),
+    [
+        ([5, 5], []), ([5, 5, 5], [0, 1, 2]), ([5, 5, 5, 5], [0, 1, 2]),
+        ([100, 99, 5, 5], [0, 1, 2]), ([100, 100, 5, 5], [1, 2, 3]), ([100, 101, 5, 5], [1, 2, 3]),
+        ([199, 5, 5, 5], [1, 2, 3]), ([200, 5, 5, 5], [1, 2, 3]), ([5, 200, 5], []), ([5, 200, 5, 5, 5], [2, 3, 4]),
+    ],
+)  # fmt: skip
+def test_the_window_of_a_writer_leaves_out_files_that_reach_twice_the_target(sizes, window):
+    assert [int(each.name[1:]) for each in next_window(files(*sizes)[::-1], SETTINGS)] == window
 
 
 def test_many_small_files_are_joined_at_once():

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 import pytest
 from java_picks import random_question
 
 from paimon_py.compaction.levels import LevelRun, level_runs
 from paimon_py.compaction.picker import PickerSettings, PickerState, Wait, drop_deletes, pick, pick_full
-from paimon_py.compaction.steps import Rewrite, Upgrade
+from paimon_py.compaction.steps import Rewrite, StepSettings, Upgrade, steps_of
+from paimon_py.compaction.task import CompactionTask
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
+from paimon_py.spec.snapshot import Base
 
 SEEDS = range(600)
 
@@ -61,6 +64,32 @@ def test_every_file_has_at_most_one_step_and_none_only_if_it_may_stay():
         for file in choice.files:
             assert file.name in names or file.level == choice.output_level
         assert all(file.level != choice.output_level for file in moved)
+
+
+def one_file(**given):
+    return DataFile(**{
+        "name": "f", "size_bytes": 1000, "row_count": 10, "min_sequence": 0, "max_sequence": 9, "schema_id": 0, "level": 0, **given
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("zone", [-12 * 3_600_000, -1, 0, 1, 14 * 3_600_000])
+def test_the_last_full_compaction_is_as_old_as_the_newest_file_of_the_top_level(zone):
+    """Files tell the time of the clock on the wall, pickers that of UTC."""
+    settings, day = PickerSettings(level_count=6), 86_400_000
+    made = [one_file(level=level, creation_time_millis=time) for level, time in ((5, day), (5, 2 * day), (5, None), (4, 3 * day))]
+    assert PickerState.of(made, settings, zone) == PickerState(2 * day - zone)
+    assert PickerState.of(made[2:], settings, zone) == PickerState.of([], settings, zone) == PickerState(None)
+
+
+@pytest.mark.parametrize(("deletes", "moves"), [(0, True), (1, False), (10, False), (None, False)])
+@pytest.mark.parametrize("output", [4, 5])
+def test_a_file_moves_to_the_top_level_if_it_certainly_has_no_deletes(output, deletes, moves):
+    file = one_file(delete_row_count=deletes)
+    task = CompactionTask(
+        base=Base(0), schema_id=0, partition=b"", bucket=0, total_buckets=1, files=(file,), output_level=output, drop_deletes=output == 5
+    )
+    (step,) = steps_of(task, np.array([0]), np.array([9]), settings=StepSettings(small_file_bytes=10))
+    assert isinstance(step, Upgrade if moves or output == 4 else Rewrite)
 
 
 def test_steps_follow_each_other_in_key_order_without_touching():

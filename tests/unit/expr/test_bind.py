@@ -169,7 +169,7 @@ def test_columns_get_ids_and_types_along_the_path():
         (col("doubel") == 1, "did you mean 'double'"),
         (col("zzz") == 1, "the columns are flag, tiny"),
         (col("row.x") == 1, r'col\(\["row", "x"\]\)'),
-        (col("row", "z") == 1, "no field 'z' in row"),
+        (col("row", "z") == 1, "field 'z' of row does not exist"),
         (col("int", "x") == 1, "not a ROW"),
         (col("int") == "1", "number"),
         (col("int") == True, "number"),  # noqa: E712

@@ -194,8 +194,8 @@ FIELDS = [
 
 @pytest.mark.parametrize(("text", "words"), [
     ("a = t", "INT.*VARCHAR"), ("t > d", "VARCHAR.*DATE"), ("d < z", "DATE.*TIMESTAMP.*time zone"), ("a = r", "ROW.*no order"),
-    ("blob = blob", "BLOB.*no order"), ("a = nobody", "no column 'nobody'.*single quotes"), ('t = "nut"', "single quotes"),
-    ("nobody = a", "no column 'nobody'"), ("a BETWEEN b AND t", "INT.*VARCHAR"), ("r.x = r.y", "no field 'y'"),
+    ("blob = blob", "BLOB.*no order"), ("a = nobody", "column 'nobody' does not exist.*single quotes"), ('t = "nut"', "single quotes"),
+    ("nobody = a", "column 'nobody' does not exist"), ("a BETWEEN b AND t", "INT.*VARCHAR"), ("r.x = r.y", "field 'y' of r does not exist"),
 ])  # fmt: skip
 def test_columns_that_have_no_order_together_are_refused_by_name(text, words):
     with pytest.raises(UsageError, match=words):

@@ -187,7 +187,7 @@ def test_rows_are_deleted_and_updated_by_time(table):
     table.delete("z < now() - INTERVAL 1 DAY")
     assert table.count() == 2
     assert table.scan(where=sql("z") > sql("now() - INTERVAL 1 DAY")).count() == 1
-    with pytest.raises(UsageError, match=r"no column 'current_date'; write current_date\(\) for the current time"):
+    with pytest.raises(UsageError, match=r"column 'current_date' does not exist; write current_date\(\) for the current time"):
         table.scan(where="d = current_date").count()
     with pytest.raises(UsageError, match=r"localtimestamp\(\) for now\(\)"):
         table.scan(where="ts > now()").count()

@@ -84,6 +84,31 @@ def test_each_row_has_the_value_of_its_newest_file(seed, monkeypatch):
             assert found[as_refs, at] == expected[at]
 
 
+@pytest.mark.parametrize("changed", [[0], [1], [2], [0, 1], [0, 2], [1, 2]])
+def test_neighbours_of_several_files_whose_offsets_follow_one_another(changed):
+    """Values of one length: the end of an entry is where the next one begins in another file."""
+    values = [b"a0", b"a1", b"a2", b"a3"]
+    newer = [b"b%d" % at if at in changed else OTHER for at in range(4)]
+    column, _ = column_of([(1, 0, values), (2, 0, newer)], 4)
+    ((_, batch),) = column.pieces(None, as_refs=False)
+    assert batch["a"].to_pylist() == [new if new is not OTHER else old for old, new in zip(values, newer, strict=True)]
+
+
+@pytest.mark.parametrize("extra", [-30, -17, -1, 0, 1, 17, 30])
+def test_an_index_accounts_for_every_byte_of_the_entries(extra):
+    index = blobs.encode_deltas([20, NULL, 30, PLACEHOLDER])
+    if extra == 0:
+        assert blobs.decode_index(index, 50, "f").offsets.tolist() == [0, 20, 20, 50]
+        return
+    with pytest.raises(CorruptionError, match="the index of f does not match its length"):
+        blobs.decode_index(index, 50 + extra, "f")
+
+
+@pytest.mark.parametrize(("number", "stored"), [(0, "00"), (-1, "01"), (63, "7e"), (-64, "7f"), (64, "8001"), (-65, "8101"), (8191, "fe7f"), (8192, "808001")])
+def test_numbers_take_as_few_bytes_as_they_can(number, stored):
+    assert blobs.encode_deltas([number]).hex() == stored and blobs.decode_deltas(bytes.fromhex(stored), "f").tolist() == [number]
+
+
 def test_files_of_one_age_do_not_overlap():
     column, _ = column_of([(1, 0, [b"a", b"b"]), (1, 1, [b"c"])], 2)
     with pytest.raises(CorruptionError, match="one column of the same rows"):

@@ -14,6 +14,7 @@ import pytest
 from paimon_py import Catalog, CorruptionError, RenameColumn, Table, col
 from paimon_py.formats.avro.format import AvroFormat
 from paimon_py.formats.base import ReadSettings, WriteSettings
+from paimon_py.formats.stored import check_absent
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
 
@@ -106,6 +107,16 @@ def test_a_column_that_a_file_does_not_hold_is_null(form, tmp_path):
     assert again.scan(columns=["s"]).to_arrow().to_pylist() == [{"s": None}] * 5
     assert again.scan(where=col("s").is_null() & (col("k") > 2)).count() == 2
     assert again.scan(where=col("s") == "x").count() == 0
+
+
+@pytest.mark.parametrize("stored", ["_SEQUENCE_NUMBER", "_VALUE_KIND", "_ROW_ID", "_KEY_k", "k", "strange", "_key_k", "_rowkind"])
+def test_a_column_may_be_omitted_beside_those_of_the_format_alone(stored):
+    field, settings = Field(1, "s", parse_type("STRING")), ReadSettings(schema_names=("k", "s"), may_lack=frozenset(["s"]))
+    if stored in ("strange", "_key_k", "_rowkind"):
+        with pytest.raises(CorruptionError, match=f"no column s.*{stored} instead"):
+            check_absent("f", field, ["k", stored], settings)
+    else:
+        check_absent("f", field, ["k", stored], settings)
 
 
 def test_avro_files_may_lack_columns_too():

@@ -205,7 +205,7 @@ def test_input_that_is_not_a_key_is_refused_by_name(keys, error, words):
 
 def test_columns_that_a_lookup_cannot_return_are_refused_by_name():
     store = keyed()
-    with pytest.raises(UsageError, match="no column 'w'"):
+    with pytest.raises(UsageError, match="column 'w' does not exist"):
         store.lookup([1], columns=["w"])
     with pytest.raises(UsageError, match="missing"):
         store.lookup([1], missing="raise")

@@ -412,6 +412,29 @@ def test_no_branch_loses_a_file_in_longer_lives(shard):
         live(seed)
 
 
+def only_the_origin(store, name):
+    """Leave of a branch what a call leaves that ends after its first file."""
+    home = f"{PATH}/branch/branch-{name}"
+    for directory in ("snapshot", "schema", "tag"):
+        store.delete_tree(f"{home}/{directory}")
+    (origin,) = [status.path for status in store.list(home) if not status.is_directory]
+    return origin, store.get(origin)
+
+
+def test_an_interrupted_creation_goes_on_after_ancestors_have_expired_and_from_no_other_snapshot():
+    store = lived("keyed")
+    table = opened(store)
+    before = states(table.create_branch("b", from_="kept"))
+    path, origin = only_the_origin(store, "b")
+    table.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
+    assert states(opened(store).create_branch("b", from_="kept")) == before
+    assert store.get(path) == origin, "the file still names the expired ancestors"
+    only_the_origin(store, "b")
+    with pytest.raises(AlreadyExistsError, match="remains from an earlier branch 'b'"):
+        opened(store).create_branch("b", from_=opened(store).snapshot().id)
+    assert store.get(path) == origin
+
+
 WORK = {
     "create": lambda table: table.create_branch("new", from_="kept"),
     "forward": lambda table: table.fast_forward("b", discard=True),

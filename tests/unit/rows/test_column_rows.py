@@ -23,6 +23,7 @@ from paimon_py import (
     col,
     sql,
 )
+from paimon_py.files.file_index import read_indexes
 from paimon_py.rows import backfill as backfill_module
 
 COLUMNS = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("s", pa.string()), ("p", pa.string())])
@@ -416,6 +417,14 @@ def test_indexes_are_made_of_the_columns_that_a_file_has(tmp_path, limit):
     table.alter(SetOption("file-index.bitmap.columns", "s,v"), SetOption("file-index.in-manifest-threshold", limit))
     table = reopened(table)
     table.rewrite_file_index()
+    root, snapshot = table._root, table._root.latest()
+    found = {
+        entry.file.write_columns: set(read_indexes(root.files, place.path(entry.file), entry.file))
+        for entry in root.manifests.live_entries(snapshot).entries()
+        for place in [table._open_table.bucket(entry.partition, entry.bucket)]
+    }
+    assert sorted(map(sorted, found.values())) == [["s"], ["s", "v"], ["v"]]
+    assert all(indexed <= set(columns or table.schema.names) for columns, indexed in found.items())
     before = by_id(table)
     for where, count in (("s = '2'", 0), ("s = 'new'", 1), ("s = '3'", 1), ("v = 50", 1), ("v = 1", 0), ("v = 5 AND s = '5'", 1), ("s IS NULL", 0)):
         assert table.scan(where=where).count() == table.scan(where=where).to_arrow().num_rows == count, where

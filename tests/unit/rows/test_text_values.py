@@ -120,7 +120,7 @@ def test_the_refused_texts_can_be_stored_and_the_others_still_are(table):
     }  # fmt: skip
     table.update("k = 2", {"u": "Dr. Who"})
     assert table.scan(where=col("u") == lit("Dr. Who")).to_arrow()["k"].to_pylist() == [2]
-    with pytest.raises(UsageError, match="no column 'nobody' in the source"):
+    with pytest.raises(UsageError, match="the source has no column 'nobody'"):
         table.merge(SOURCE, ["k"], when_matched_update={"u": "source.nobody"})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 
@@ -11,6 +12,7 @@ import pytest
 from paimon_py import Catalog, CorruptionError, NotFoundError, PaimonError, Schema, UnsupportedError, UsageError
 from paimon_py.codec.blob_refs import BlobRef
 from paimon_py.metadata.blob_access import BLOB_PATHS, BlobAccess
+from paimon_py.scan.same_blobs import SameBlobs
 
 
 @pytest.fixture
@@ -36,8 +38,42 @@ def test_permitted_places(places):
     assert access.size(BlobRef(f"file://{base}/shared/x", 1)) == 5
     with access.open(BlobRef(f"{base}/shared/x", 1, 3)) as source:
         assert (source.read(2), source.read(), source.seek(0), source.read()) == (b"ha", b"r", 0, b"har")
-    with pytest.raises(PaimonError, match="ends before"):
-        access.read(BlobRef(f"{base}/shared/x", 1, 30))
+    for offset in (1, 6, 7, 100):
+        with pytest.raises(CorruptionError, match="ends before"):
+            access.read(BlobRef(f"{base}/shared/x", offset, 30))
+
+
+@pytest.mark.parametrize("offset", [0, 1, 5, 6, 7, 100])
+def test_references_to_the_rest_of_a_file_may_begin_at_its_end_or_behind_it(places, offset):
+    base, table = places
+    access, ref = BlobAccess(table._root), BlobRef(f"file:{base}/shared/x", offset)
+    wanted = b"shared"[offset:]
+    assert (access.read(ref), access.size(ref)) == (wanted, len(wanted))
+    with access.open(ref) as source:
+        assert (source.read(), source.seek(-2, os.SEEK_END), source.read()) == (wanted, max(len(wanted) - 2, 0), wanted[-2:])
+
+
+def test_blobs_are_compared_by_their_bytes_wherever_these_are(places):
+    base, table = places
+    stored = {"x": b"own", "y": b"own", "z": b"not", "empty": b""}
+    for name, data in stored.items():
+        (base / "wh/db.db/t" / name).write_bytes(data)
+    refs = {None: None, **{name: bytes(BlobRef(f"{base}/wh/db.db/t/{name}", 0, len(data))) for name, data in stored.items()}}
+    lists = [None, *(list(names) for size in range(3) for names in itertools.product(refs, repeat=size))]
+    both = list(itertools.product(lists, lists))
+
+    def array(side):
+        cells = [None if pair[side] is None else [refs[name] for name in pair[side]] for pair in both]
+        return pa.array(cells, pa.list_(pa.large_binary()))
+
+    def content(names):
+        return None if names is None else [stored.get(name) for name in names]
+
+    blobs = SameBlobs(table._root, frozenset(["b"]))
+    wanted = [content(left) == content(right) for left, right in both]
+    assert blobs.same(array(0), array(1)).tolist() == wanted
+    lengths = zip(blobs.lengths(array(0)).to_pylist(), blobs.lengths(array(1)).to_pylist(), strict=True)
+    assert all(one == other for (one, other), same in zip(lengths, wanted, strict=True) if same)
 
 
 @pytest.mark.parametrize("uri", [

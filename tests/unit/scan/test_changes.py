@@ -119,7 +119,7 @@ def test_kinds_come_last_or_where_they_are_named(life):
     assert life.changes(1, columns=["v", "k"]).to_arrow().column_names == ["v", "k", "_row_kind"]
     assert life.changes(1, columns=["_row_kind", "k"]).to_arrow().column_names == ["_row_kind", "k"]
     assert life.changes(1, columns=[]).to_arrow().column_names == ["_row_kind"]
-    with pytest.raises(UsageError, match="no column 'w'"):
+    with pytest.raises(UsageError, match="column 'w' does not exist"):
         life.changes(1, columns=["w"])
 
 

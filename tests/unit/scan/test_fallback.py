@@ -199,9 +199,9 @@ def test_columns_that_may_be_null_in_one_branch_alone():
 def test_options_that_name_no_branch():
     table = made()
     for option in (FALLBACK, PRIMARY):
-        with pytest.raises(OptionError, match="no branch 'nix'"):
+        with pytest.raises(OptionError, match="branch 'nix' does not exist"):
             table.alter(SetOption(option, "nix"))
-        with pytest.raises(OptionError, match="no branch 'nix'"):
+        with pytest.raises(OptionError, match="branch 'nix' does not exist"):
             made(**{option: "nix"})
         with pytest.warns(PaimonWarning, match="'nix'"):
             assert pairs(table.scan(options={option: "nix"})) == []

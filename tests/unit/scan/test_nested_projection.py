@@ -91,11 +91,11 @@ def test_old_files_give_their_fields_by_id():
         ("pos.z", "'pos' has the fields x, y, deep"), ("pos.", "'pos' has the fields"), ("pos.deep.c", "'deep' has the fields a, b"),
         ("tags.t", "'tags' is ARRAY<ROW<t INT>>, which is returned whole"), ("tags.element.t", "'tags' is ARRAY"),
         ("marks.key", "'marks' is MAP<STRING.*only ROWs"), ("k.x", "'k' is INT NOT NULL"), (".x", "columns: k"),
-        ("pos.x.y", "'x' is INT, which is returned whole"), ("POS.x", "there is no column"),
+        ("pos.x.y", "'x' is INT, which is returned whole"), ("POS.x", "does not exist"),
     ],
 )  # fmt: skip
 def test_a_field_that_is_not_there_is_refused_by_name(name, why):
-    with pytest.raises(UsageError, match=f"there is no column '{name}'; .*{why}" if name != "POS.x" else why):
+    with pytest.raises(UsageError, match=f"column '{name}' does not exist; .*{why}" if name != "POS.x" else why):
         table([*FIELDS, ("marks", MARKS)], options={"bucket": "-1"}).scan(columns=[name])
     with pytest.raises(UsageError, match="more than once"):
         filled(options={"bucket": "-1"}).scan(columns=["pos.x", "pos.x"])

@@ -123,7 +123,7 @@ def test_columns_come_in_the_order_asked_for(keyed):
         ({"columns": [3]}, "names"),
         ({"limit": -1}, "limit"),
         ({"limit": True}, "limit"),
-        ({"where": col("w") == 1}, "no column 'w'"),
+        ({"where": col("w") == 1}, "column 'w' does not exist"),
         ({"where": "k = 'x'"}, "k"),
         ({"where": "k = "}, "position|expected|end"),
     ],

@@ -100,7 +100,7 @@ def test_rows_of_partitions_are_counted_without_opening_a_file():
 
 @pytest.mark.parametrize(
     ("order_by", "words"),
-    [("x", "no column 'x'"), (("n", "up"), "descending"), ([], "no column"), (["n", "n"], "twice"), (7, "takes")],
+    [("x", "column 'x' does not exist"), (("n", "up"), "descending"), ([], "no column"), (["n", "n"], "twice"), (7, "takes")],
 )
 def test_an_order_that_is_none_is_refused_by_name(order_by, words):
     with pytest.raises(UsageError, match=words):

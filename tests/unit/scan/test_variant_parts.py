@@ -142,7 +142,7 @@ def test_renamed_columns_follow(catalog):
     table.alter(RenameColumn("p", "q"))
     table.write_arrow([{"id": 2, "q": '{"a": 2}'}])
     assert table.scan(columns=[col("q").variant("$.a", "INT")]).to_arrow().to_pylist() == [{"q.a": 1}, {"q.a": 2}]
-    with pytest.raises(UsageError, match="no column 'p'"):
+    with pytest.raises(UsageError, match="column 'p' does not exist"):
         table.scan(columns=[P("$.a")])
 
 

@@ -64,7 +64,7 @@ BAD = [
     ("collect", "ARRAY<INT>", {"fields.c.distinct": "1"}, "'fields.c.distinct' is '1'"),
     ("sum", "INT", {"fields.c.ignore-retract": "true", "aggregation.remove-record-on-delete": "true"}, "cannot be combined with"),
     ("nested_partial_update", f"ARRAY<{ROW}>", {}, "needs 'fields.c.nested-key'"),
-    ("nested_update", f"ARRAY<{ROW}>", {"fields.c.nested-key": "i,zz"}, "there is no 'zz'"),
+    ("nested_update", f"ARRAY<{ROW}>", {"fields.c.nested-key": "i,zz"}, "'zz' is not one of them"),
     ("nested_update", f"ARRAY<{ROW}>", {"fields.c.nested-sequence-field": "i"}, "needs 'fields.c.nested-key'"),
     ("nested_update", f"ARRAY<{ROW}>", {"fields.c.nested-key-null-strategy": "error"}, "needs 'fields.c.nested-key'"),
     ("nested_update", f"ARRAY<{ROW}>", {"fields.c.nested-key": "i", "fields.c.nested-sequence-field": "a"}, "fields that have an order"),

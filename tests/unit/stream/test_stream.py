@@ -116,7 +116,7 @@ def test_columns_and_conditions(life):
     stream = life.stream(from_=1, columns=["v"], where="k = 1")
     assert all_rows(stream) == [[("a", "+I")], [("b", "+U")]]
     assert [(row["k"]) for step in life.stream(columns=["k"], until="now") for row in step.to_arrow().to_pylist()] == [1, 3]
-    with pytest.raises(UsageError, match="there is no column 'x'"):
+    with pytest.raises(UsageError, match="column 'x' does not exist"):
         life.stream(columns=["x"])
     with pytest.raises(UsageError):
         life.stream(where="k = 'a'")

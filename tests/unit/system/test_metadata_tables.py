@@ -280,7 +280,7 @@ def test_tables_of_all_tables(table, catalog):
     assert catalog.table("sys.tables").name == "sys.tables"
     again = pickle.loads(pickle.dumps(catalog.table("sys.tables").scan()))
     assert again.count() == 2
-    with pytest.raises(UsageError, match="no table sys.nope"):
+    with pytest.raises(UsageError, match="table sys.nope does not exist"):
         catalog.table("sys.nope")
 
 

@@ -159,7 +159,7 @@ def test_append_tables_have_only_additions(catalog):
 
 
 def test_what_is_not_there_is_refused_by_name(table, catalog):
-    with pytest.raises(UsageError, match=r"no system table \$audit_lgo; did you mean \$audit_log\?"):
+    with pytest.raises(UsageError, match=r"system table \$audit_lgo does not exist; did you mean \$audit_log\?"):
         catalog.table("d.t$audit_lgo")
     with pytest.raises(UsageError, match="row-tracking.enabled"):
         catalog.table("d.t$row_tracking")

@@ -97,7 +97,7 @@ def test_a_file_that_does_not_fit_is_refused_by_name_and_nothing_is_written(tabl
 
 
 @pytest.mark.parametrize(("call", "error", "told"), [
-    (lambda table, inbox: table.load_files(inbox / "none.csv"), StorageError, "there is no file"),
+    (lambda table, inbox: table.load_files(inbox / "none.csv"), StorageError, "does not exist"),
     (lambda table, inbox: table.load_files(f"{inbox}/*.parquet"), UsageError, "no file matches"),
     (lambda table, inbox: table.load_files([]), UsageError, "at least one file"),
     (lambda table, inbox: table.load_files(None), UsageError, "takes a path"),
