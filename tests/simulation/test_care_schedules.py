@@ -135,6 +135,9 @@ FOUND = {
         ),
         (Event(0, 59, "to", 1), Event(1, 99, "to", 0)),
     ),
+    "an expiry that deletes what another one reads": Script(
+        "keyed, vectors", "long", ((), (("expire", 1),), (("write",), ("expire", 1))), (Event(1, 18, "to", 2),)
+    ),
     "a commit that is published right before a fast-forward puts its snapshot there": Script(
         "keyed",
         "short",

@@ -102,6 +102,8 @@ def expire_snapshots(
     except PaimonError as error:
         if not dry_run:
             _put_back_hint(root, ids[0])
+        if isinstance(error, FileMissingError) and root.snapshots.find(going[-1].id) is None:
+            raise _rolled_back_error(root, going[-1].id) from error
         if isinstance(error, FileMissingError) and others not in (None, other_references(root, going)):
             raise CommitConflictError(
                 f"nothing was deleted: a tag or branch of {root.path} was deleted or replaced meanwhile; call again",
