@@ -61,7 +61,7 @@ TAKES_ALL = {
 """Pages whose recipes are to take the rows of others, too, and why."""
 
 
-GOES_BACK = ("first-hour.ipynb", "live-changes.ipynb")
+GOES_BACK = ("first-hour.ipynb", "live-changes.ipynb", "quickstart.py")
 """Pages that go back to the first snapshots of their table: nothing expires there."""
 
 
@@ -268,7 +268,7 @@ def run_program(page: Path, seed: str | None) -> Rows:
 
     def act(table: Table) -> None:
         if seed is not None:
-            print(f"{table.name}: {', '.join(disturb(table, rng))}", file=sys.stderr)
+            print(f"{table.name}: {', '.join(disturb(table, rng, keeps_past=page.name in GOES_BACK))}", file=sys.stderr)
 
     with meeting(act) as met:
         exec(compile(page.read_text(), page.name, "exec"), {"__name__": "__main__"})

@@ -216,6 +216,15 @@ def test_a_program_that_follows_changes_ends_with_the_same_rows_whoever_else_use
     assert done.returncode == 0, done.stderr[-3000:]
 
 
+@pytest.mark.budget(3)
+def test_the_quickstart_ends_with_the_same_rows_whoever_else_uses_its_tables(tmp_path, pytestconfig):
+    program = tmp_path / "quickstart.py"
+    code = QUICKSTART.replace("sys.argv[1]", repr(str(ROOT / "docs" / "quickstart.py")))
+    program.write_text(code.replace("*sys.argv[2:] or [quickstart[\"WAREHOUSE\"]]", "quickstart[\"WAREHOUSE\"]"))
+    done = living(program, tmp_path, ["strangers"], pytestconfig.option.seed)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
 def test_readme_has_the_two_commands_and_nothing_but_commands_in_them():
     found = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert len(found) == 2
