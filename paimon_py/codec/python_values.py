@@ -132,6 +132,8 @@ def _require_digits(value: Decimal, number: float, kind: pa.DataType) -> None:
 
 
 def _decimal(value: object, _: pa.DataType) -> object:
+    if isinstance(value, Decimal) and not value.is_finite():
+        raise ValueError(f"{value} is not a number of a decimal column")
     return value if isinstance(value, (int, Decimal)) and not isinstance(value, bool) else None
 
 

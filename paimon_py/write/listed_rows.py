@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 
 import pyarrow as pa
@@ -55,13 +56,21 @@ def rows_of(items: Sequence[object], fields: Sequence[Field]) -> pa.Table:
         raise UsageError("rows are mappings from column names to values, and none of these rows has a value")
     for name in names:
         check_text("the name of a column", name)
+    given = {name: [item.get(name) for item in items] for name in names}  # type: ignore[attr-defined]
+    return columns_of({name: [None if is_na(value) else value for value in given[name]] for name in names}, fields)
+
+
+def columns_of(given: Mapping[str, list[object] | pa.Array | pa.ChunkedArray], fields: Sequence[Field]) -> pa.Table:
+    """A table of columns: Arrow's as they are, and lists of Python values as in `rows_of`.
+
+    Raises: SchemaError: a column cannot hold a value; the first one of each such column is named.
+    """
     known = {field.name: field for field in fields}
-    columns: dict[str, pa.Array] = {}
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {}
     problems: list[SchemaError] = []
-    for name in names:
-        values = [item.get(name) for item in items]  # type: ignore[attr-defined]
+    for name, values in given.items():
         try:
-            columns[name] = column_of(name, [None if is_na(value) else value for value in values], known.get(name))
+            columns[name] = column_of(name, values, known.get(name)) if isinstance(values, list) else values
         except SchemaError as error:
             problems.append(error)
     if len(problems) > 1:
@@ -178,11 +187,27 @@ def _variants(name: str, values: Sequence[object]) -> pa.Array:
 
 
 def _infer(values: Sequence[object]) -> pa.Array | None:
-    """The array that Arrow infers from the values; None if it cannot, or if it would truncate pandas nanoseconds."""
+    """The array that Arrow infers from the values; None if it cannot, or if it would lose something.
+
+    Arrow truncates pandas nanoseconds, and takes times with and without a zone together for times in UTC.
+    """
     try:
-        return None if any(map(_has_nanoseconds, values)) else pa.array(values)
+        if any(map(_has_nanoseconds, values)) or len(set(_zones(values))) > 1:
+            return None
+        return pa.array(values)
     except VALUE_ERRORS:
         return None
+
+
+def _zones(values: Iterable[object]) -> Iterator[bool]:
+    """Whether each time has a zone, also within lists and mappings."""
+    for value in values:
+        if isinstance(value, Mapping):
+            yield from _zones(value.values())
+        elif isinstance(value, (list, tuple)):
+            yield from _zones(value)
+        elif isinstance(value, datetime) and value == value:  # pandas.NaT is a datetime that differs from itself
+            yield value.tzinfo is not None
 
 
 def _has_nanoseconds(value: object) -> bool:

@@ -21,6 +21,11 @@ from paimon_py.spec.types import Atomic, DataType, Field, Root
 if TYPE_CHECKING:
     pass
 
+_WAYS = {
+    "non-struct": "; give columns names: pyarrow.table({'a': data})",
+    "'_pl": ", a type of polars alone: cast 128-bit integers, such as with pl.col(name).cast(pl.Decimal(38, 0))",
+}
+"""What to do, by words of Arrow's error."""
 _PIECE_ROWS = 262_144
 _PIECE_BYTES = 64 << 20
 
@@ -53,7 +58,7 @@ def open_stream(data: object, fields: Sequence[Field] = ()) -> pa.RecordBatchRea
     except UsageError:
         raise
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        way = "; give columns names: pyarrow.table({'a': data})" if "non-struct" in str(error) else ""
+        way = next((way for words, way in _WAYS.items() if words in str(error)), "")
         shown = "; ".join(map(str, error.args))
         raise UsageError(f"{type(data).__name__} does not give an Arrow table: {shown}{way}") from error
 
@@ -112,14 +117,22 @@ def _open_frame(frame: Any, fields: Sequence[Field]) -> pa.RecordBatchReader:
             " frame.reset_index()"
         )
     try:
-        table = _with_untyped_nulls(pa.Table.from_pandas(frame, preserve_index=False), fields)
-        return _with_nested_times(frame, table, fields).to_reader()
-    except (pa.ArrowException, OverflowError):
-        if not fields or not all(isinstance(name, str) for name in frame.columns):
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, OverflowError, TypeError):
+        if not fields or not frame.columns.is_unique or not all(isinstance(name, str) for name in frame.columns):
             raise
-    from paimon_py.write.listed_rows import rows_of
+        from paimon_py.write.listed_rows import columns_of
 
-    return rows_of(frame.to_dict("records"), fields).to_reader()  # reports the value that does not fit, or accepts all
+        table = columns_of({name: _column_of_frame(frame[name]) for name in frame.columns}, fields)
+    return _with_python_times(frame, _with_untyped_nulls(table, fields), fields).to_reader()
+
+
+def _column_of_frame(column: Any) -> Any:
+    """A column of a pandas DataFrame: Arrow's, or Python values where Arrow cannot infer a type."""
+    try:
+        return pa.array(column, from_pandas=True)
+    except (pa.ArrowException, OverflowError, TypeError):
+        return column.astype(object).where(column.notna(), None).tolist()
 
 
 def _with_untyped_nulls(table: pa.Table, fields: Sequence[Field]) -> pa.Table:
@@ -133,14 +146,19 @@ def _with_untyped_nulls(table: pa.Table, fields: Sequence[Field]) -> pa.Table:
     return table
 
 
-def _with_nested_times(frame: Any, table: pa.Table, fields: Sequence[Field]) -> pa.Table:
-    """Rebuild the columns of a DataFrame with times inside lists and mappings, whose nanoseconds Arrow truncates.
+def _with_python_times(frame: Any, table: pa.Table, fields: Sequence[Field]) -> pa.Table:
+    """Rebuild the columns of a DataFrame with times that are Python objects.
+
+    Arrow truncates their nanoseconds inside lists and mappings, and takes times without a zone among others for UTC.
 
     Raises: SchemaError with the first value that its column cannot hold.
     """
     for field in fields:
         place = table.schema.get_field_index(field.name)
-        if place >= 0 and pa.types.is_nested(table.schema.field(place).type) and contains(field.type, _is_time):
+        if place < 0 or not contains(field.type, _is_time):
+            continue
+        kind = table.schema.field(place).type
+        if pa.types.is_nested(kind) or (pa.types.is_timestamp(kind) and frame[field.name].dtype == object):
             from paimon_py.write.listed_rows import column_of
 
             table = table.set_column(place, field.name, column_of(field.name, frame[field.name].tolist(), field))

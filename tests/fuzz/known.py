@@ -29,8 +29,8 @@ CEILINGS: dict[str, float] = {
     "changes-forged": 0.04, "split-forged": 0.04, "task-forged": 0.02, "manifest-forged": 0.13, "index-manifest-forged": 0.03,
     "table-options": 0.02,
     "bits-snapshot": 0.03, "bits-tag": 0.02, "bits-schema": 0.02, "bits-manifest-list": 0.005, "bits-manifest": 0.005,
-    "bits-index-manifest": 0.005, "bits-hash-index": 0.005, "bits-parquet-footer": 0.01, "bits-orc-footer": 0.02,
-    "bits-java-parquet-footer": 0.01, "bits-java-orc-footer": 0.02,
+    "bits-index-manifest": 0.005, "bits-hash-index": 0.005, "bits-parquet-footer": 0.0005, "bits-orc-footer": 0.001,
+    "bits-java-parquet-footer": 0.0005, "bits-java-orc-footer": 0.001,
 }  # fmt: skip
 """Share of damaged inputs of a target that may give another answer without an error; 0 where nothing is said.
 

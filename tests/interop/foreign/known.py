@@ -51,6 +51,7 @@ KNOWN = [
     Known("", "field_details .* description is None", "", "Java says \"null\" in $schemas"),
     Known("", "partitionKeys is None", "", "a schema without the partitions of its entries"),
     Known(JAVA_ONLY, "orc_metadata_column_less", r"lacks a required field of its records", "a column that every record has: Java takes 0"),
+    Known(JAVA_ONLY, "_column_less|_missing", r"without the names of their data files", "vectors of no file: rows that were deleted come back"),
     Known(JAVA_ONLY, "avro_(case|missing)", r"manifest schema without usable|impossible record .*KeyError", "what every entry has is not there: Java takes 0"),
     Known(JAVA_ONLY, "text_otherwise .*commitKind", "unknown kind of commit", "Java takes 1 for the second kind"),
     Known(OTHER_BEFORE, "_missing|_column_less", "", "some files lack nullable columns, another one what Java needs"),
