@@ -31,6 +31,15 @@ def resident_mb(which: str) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def moved_mb() -> tuple[float, float]:
+    """What the process has read from files and written to them by system calls, in MB; 0 where nobody counts."""
+    if not os.path.exists("/proc/self/io"):
+        return 0, 0
+    with open("/proc/self/io") as counters:
+        found = dict(line.split(": ") for line in counters)
+    return int(found["rchar"]) / 1e6, int(found["wchar"]) / 1e6
+
+
 def serve(module, used) -> None:
     """Answer each line of a step and its settings with the CPU seconds of one call, until the input ends."""
     for line in sys.stdin:
@@ -57,9 +66,12 @@ def main(name: str, step: str, settings: dict) -> None:
     inputs = module.prepare(settings)
     figures = {"import_cpu": imported, "base_mb": resident_mb("VmRSS")}
     run = getattr(module, step)
+    moved = moved_mb()
     before, clock = used(), time.perf_counter()
     result = run(inputs, settings)
     figures |= {"cpu": used() - before, "wall": time.perf_counter() - clock, "peak_mb": resident_mb("VmHWM")}
+    read, written = moved_mb()
+    figures |= {"read_mb": read - moved[0], "written_mb": written - moved[1]}
     check = module.check(result)
     del result
     again = []

@@ -100,11 +100,14 @@ def _check_append(schema: TableSchema, task: CompactionTask, live: Sequence[Data
 
 
 def _check_ranges(_: TableSchema, task: CompactionTask, live: Sequence[DataFile]) -> None:
-    """Check that all files of the same rows are joined, and only with those of consecutive rows."""
-    taken = {file.name for file in task.files}
+    """Check that all files of the same rows are joined, except newer ones, and only with those of consecutive rows."""
+    taken, newest = {file.name for file in task.files}, max(file.max_sequence for file in task.files)
     joined = {(file.first_row_id, file.row_count) for file in task.files}
     others = [file for file in live if file.name not in taken and not file.is_apart]
-    left = [file.name for file in others if (file.first_row_id, file.row_count) in joined]
+    left = [
+        file.name for file in others
+        if (file.first_row_id, file.row_count) in joined and file.max_sequence <= newest
+    ]  # fmt: skip
     _require(not left, f"file {min(left, default='')} is missing, although it contains columns of the same rows")
     _require(sum(task.joins) == len(task.files) and 0 not in task.joins, "it joins files that it does not list")
     _require(all(file.first_row_id is not None for file in task.files), "a file has no first row id")

@@ -46,3 +46,23 @@ def test_files_that_were_compacted_meanwhile(tmp_path):
         table.commit(changes)
     assert table.snapshot().id == before
     assert sorted(fresh(table).scan().to_arrow()["k"].to_pylist()) == list(range(3))
+
+
+@pytest.mark.parametrize("joins", [True, False])
+def test_columns_that_were_written_meanwhile(tmp_path, joins):
+    """A task of a table that stores columns apart, beside an update of its rows."""
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "compaction.min.file-num": "2"}
+    table = new_catalog(tmp_path / "w").create_table("d.t", KEYED, options=options)
+    for key in range(1 + joins):
+        table.write_arrow(rows(key))
+    table.update("k = 0", {"v": "before"})
+    tasks = table.compaction_tasks(full=True)
+    assert tasks
+    table.update("k = 0", {"v": "meanwhile"})
+    changes = [table.run_compaction(task) for task in tasks]
+    if joins:
+        with pytest.raises(CommitConflictError, match="others wrote columns of the rows"):
+            table.commit(changes)
+    else:
+        table.commit(changes)
+    assert fresh(table).scan().to_arrow()["v"].to_pylist() == ["meanwhile", "x"][: 1 + joins]

@@ -1,8 +1,8 @@
 """Updates by row id beside compactions, other updates, overwrites, deletes, schema changes and indexes: each race forced once.
 
-Java commits an update of rows whose range is gone, and nobody can read the table again. The four checks before a
-commit are those of `format-newest.md` §2.4: the range exists, ranges do not overlap, no cell was set by others in the
-meantime, no index over row ids covers what is set.
+Java commits an update of rows whose range is gone, and nobody can read the table again. There are four checks before a
+commit: the range exists, ranges do not overlap, no cell was set by others in the meantime, no index over row ids covers
+what is set.
 """
 
 from __future__ import annotations
