@@ -250,7 +250,7 @@ def _delete_with_files(
 
 
 def _expired(root: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
-    """Those snapshots of some tags that only tags still keep, ascending.
+    """The expired ones among the snapshots of some tags, ascending.
 
     Marks are compared: another Java release may omit fields of a tag that it does not know.
     """
