@@ -224,7 +224,7 @@ def _delete_with_files(
         delete: deletes the tags, after the files that they keep are known.
         names: the tags that `delete` deletes.
     """
-    expired, plan = _expired(table.root, [tag.snapshot for tag in going]), DeletionPlan(table)
+    expired, plan = _expired_of(table.root, [tag.snapshot for tag in going]), DeletionPlan(table)
     others = [one.snapshot for one in table.root.tags.list() if one.name not in names] if expired else []
     marks = {one.mark for one in others}
     freed = [one for one in expired if one.mark not in marks]
@@ -249,7 +249,7 @@ def _delete_with_files(
     plan.delete()
 
 
-def _expired(root: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
+def _expired_of(root: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
     """The expired ones among the snapshots of some tags, ascending.
 
     Marks are compared: another Java release may omit fields of a tag that it does not know.
