@@ -179,8 +179,8 @@ def delete_tags(table: OpenTable, going: Sequence[TagValue]) -> None:
 
     Each tag is read again immediately before it is deleted: it may have been moved, or be that of another table.
 
-    Cost: without such snapshots a list, a get per tag and three calls per deleted one; else also the manifests of all
-      tags and of some snapshots, each once if cached, and a delete per file.
+    Cost: three calls per deleted tag, and one for its snapshot; if a snapshot has expired, also a get per tag, the
+      manifests of all tags and of some snapshots, each once if cached, and a delete per file.
     Raises:
         StorageError, CorruptionError: a file that may reference others cannot be read; nothing was deleted.
         CommitConflictError: a tag was moved in the meantime, and stays; all others were deleted.
@@ -224,8 +224,10 @@ def _delete_with_files(
         delete: deletes the tags, after the files that they keep are known.
         names: the tags that `delete` deletes.
     """
-    others = [one.snapshot for one in table.root.tags.list() if one.name not in names]
-    freed, plan = _only_tagged(table.root, [tag.snapshot for tag in going], others), DeletionPlan(table)
+    expired, plan = _expired_of(table.root, [tag.snapshot for tag in going]), DeletionPlan(table)
+    others = [one.snapshot for one in table.root.tags.list() if one.name not in names] if expired else []
+    marks = {one.mark for one in others}
+    freed = [one for one in expired if one.mark not in marks]
     if freed:
         for snapshot in freed:
             plan.add_live(snapshot)
@@ -247,14 +249,14 @@ def _delete_with_files(
     plan.delete()
 
 
-def _only_tagged(root: TableRoot, going: Sequence[Snapshot], others: Sequence[Snapshot]) -> list[Snapshot]:
-    """The expired snapshots of some tags that no other tag references, ascending.
+def _expired_of(root: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
+    """The expired ones among the snapshots of some tags, ascending.
 
     Marks are compared: another Java release may omit fields of a tag that it does not know.
     """
-    marks, found = {one.mark for one in others}, dict[str, Snapshot]()
+    found = dict[str, Snapshot]()
     for snapshot in sorted(going, key=lambda one: one.id):
-        if snapshot.mark not in marks and snapshot.mark not in found:
+        if snapshot.mark not in found:
             there = root.snapshots.find(snapshot.id)
             if there is None or there.mark != snapshot.mark:
                 found[snapshot.mark] = snapshot

@@ -17,6 +17,7 @@ from paimon_py import (
     UsageError,
 )
 from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.testing.counting_store import CountingStore
 from paimon_py.testing.fault_store import for_each_fault
 
 
@@ -200,3 +201,25 @@ def test_wherever_the_store_fails_the_call_can_be_repeated(verb):
         )
 
     assert for_each_fault(original.copy, lambda store: VERBS[verb](opened(store)), check) > 5
+
+
+def test_other_tags_are_read_only_if_a_deleted_one_named_an_expired_snapshot():
+    counting = CountingStore(MemoryStore())
+    catalog = Catalog(counting, "/w")
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", Schema({"k": "INT"}))
+    for number in range(3):
+        table.write_arrow([{"k": number}])
+    for number in range(1, 4):
+        table.create_tag(f"of{number}", number)
+        table.create_tag(f"like{number}", number)
+    table.expire_snapshots(retain_max=1, retain_min=1)
+
+    def reads_others(name):
+        counting.reset()
+        table.delete_tag(name)
+        return any(verb == "get" and path.endswith("tag-like2") for verb, path in counting.paths)
+
+    assert not reads_others("of3") and reads_others("of1")
+    assert names(table) == ["like1", "like2", "like3", "of2"]
+    assert rows(table, "like1") == [0] and rows(table, "like3") == [0, 1, 2]
