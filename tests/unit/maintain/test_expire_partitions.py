@@ -94,6 +94,17 @@ def test_old_days_go_in_batches_oldest_first():
     assert opened(store).snapshot().id == 4
 
 
+def test_partitions_go_in_the_order_of_strings_in_java():
+    """By UTF-16: a letter beyond 16 bits comes before the last ones below."""
+    named = ("\uffee", "b", "\U0001f600", "\ue000")
+    store = made({
+        "partition.expiration-strategy": "update-time", "partition.expiration-time": "1 d", "partition.expiration-max-num": "2"
+    }, partition_by=("dt",))  # fmt: skip
+    write(store, *((name, 0, at) for at, name in enumerate(named)))
+    for gone in (["b", "\U0001f600"], ["\ue000", "\uffee"]):
+        assert [one["dt"] for one in opened(store, NOW + 3 * DAY).expire_partitions().partitions] == gone
+
+
 def test_what_a_caller_says_counts_more_than_options():
     store = made({"partition.expiration-time": "7 d"})
     write(store, ("5.11.2023", 22, 1), ("13.11.2023", 22, 2), ("14.11.2023", 22, 3), ("14.11.2023", 21, 4))

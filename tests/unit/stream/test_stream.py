@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 
 import pytest
 from unit.commit.support import TABLE
+from unit.maintain.test_expire_snapshots import EVERY_AGE, lived, opened
 from unit.stream.build import Waiting, again, expire, on, roll_back, rows, table_of, write
 
 from paimon_py import SnapshotExpiredError, Table, UnsupportedError, UsageError
@@ -19,6 +20,7 @@ from paimon_py.spec.layout import snapshot_path
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.store import FileMissingError
+from paimon_py.stream.begin import _first_since
 from paimon_py.testing.counting_store import CountingStore
 from paimon_py.testing.fault_store import FaultStore
 
@@ -546,3 +548,12 @@ def test_snapshots_that_name_no_parent_are_read_twice(monkeypatch, others_name_t
 
     monkeypatch.setattr(MemoryStore, "get", and_others_begin_anew)
     assert all_rows(stream) == [[(2, "new", "+I")], [(3, "new", "+I")]]
+
+
+def test_a_time_is_known_from_that_of_the_oldest_snapshot_on():
+    table = opened(lived("keyed"))
+    table.expire_snapshots(retain_min=2, older_than=EVERY_AGE)
+    oldest = table.snapshots()[0]
+    assert oldest.id > 1 and _first_since(table._root, oldest.id, oldest.value.time_millis) == oldest.id
+    with pytest.raises(SnapshotExpiredError):
+        _first_since(table._root, oldest.id, oldest.value.time_millis - 1)
