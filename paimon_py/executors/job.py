@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
+from paimon_py.env import Env
 from paimon_py.errors import CorruptionError, PaimonError, ResourceError, StorageError
 from paimon_py.executors.error_data import error_bytes, error_from
 from paimon_py.metadata.open_table import OpenTable
@@ -47,6 +48,11 @@ def _nothing(_job: object, _result: object) -> None:
     """Do nothing: the result references no new file."""
 
 
+def _env_of_table(job: Job[Any, Any]) -> Env:
+    table: OpenTable = job.table
+    return table.root.env
+
+
 class TaskKind(msgspec.Struct, Generic[T, R], frozen=True, kw_only=True):
     """A kind of tasks.
 
@@ -58,6 +64,7 @@ class TaskKind(msgspec.Struct, Generic[T, R], frozen=True, kw_only=True):
         counts: `run` counts these steps itself if the job has a tally; otherwise they are counted after the task.
         budget: limits the memory of tasks that run concurrently in one process; None: tasks run one after the other,
             each with concurrent calls to the store.
+        env: the environment whose threads run tasks in the process of the caller; None if there is none.
     """
 
     task: type[T]
@@ -67,6 +74,7 @@ class TaskKind(msgspec.Struct, Generic[T, R], frozen=True, kw_only=True):
     steps: Callable[[T], int] = lambda _: 0
     counts: bool = True
     budget: Budget | None = None
+    env: Callable[[Job[T, R]], Env | None] = _env_of_table
 
     @property
     def tag(self) -> str:
@@ -139,8 +147,8 @@ class Job(Generic[T, R]):
 
     Attributes:
         kind: the kind of the tasks.
-        table: the table, with the schema of the call; None for a job of several tables, which are in `shared`: its
-            kind has no budget and does not use this attribute.
+        table: the table, with the schema of the call; None for a job whose tables are in `shared`: its kind does not
+            use this attribute.
         shared: other values that all tasks need; pickled with the job.
         tally: counts progress steps; None in other processes.
         is_remote: the job and its tasks were received from another process.

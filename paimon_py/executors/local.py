@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
-from paimon_py.env import Env
+from paimon_py.env import Env, Pool
 from paimon_py.executors.job import Job, NumberedTask, TaskResult
 
 
@@ -39,7 +39,8 @@ class LocalExecutor:
 
         Raises: TaskFailed with the first error of a task.
         """
-        if job.kind.budget is None:
+        pool = None if job.kind.budget is None else self._pool_for(job)
+        if job.kind.budget is None or pool is None:
             yield from map(job.carry_out, tasks)
             return
         done: list[TaskResult[Any]] = []
@@ -49,7 +50,6 @@ class LocalExecutor:
             done.append(result)
             yield result
 
-        pool = self._pool or job.table.root.env.pool
         try:
             with closing(pool.streams(begin, tasks, job.kind.budget)) as results:
                 for result in results:
@@ -59,3 +59,9 @@ class LocalExecutor:
             raise
         except BaseException as error:
             raise TaskFailed(error, done) from error
+
+    def _pool_for(self, job: Job[Any, Any]) -> Pool | None:
+        if self._pool is not None:
+            return self._pool
+        env = job.kind.env(job)
+        return None if env is None else env.pool

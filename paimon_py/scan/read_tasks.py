@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
 import pyarrow as pa
 
-from paimon_py.executors.executor import Executor, run_in_batches
+from paimon_py.env import Env
+from paimon_py.executors.executor import Executor, run_tasks
 from paimon_py.executors.job import Job, NumberedTask, TaskKind, TaskResult
-from paimon_py.scan.parallel_read import too_many_rows
+from paimon_py.parallel import Budget
+from paimon_py.scan.parallel_read import READ_BYTES, too_many_rows
 from paimon_py.scan.split import Split
+from paimon_py.spec.options import Options
 from paimon_py.spec.packing import pack
 from paimon_py.spec.serializable import Serializable
 
@@ -21,10 +25,14 @@ if TYPE_CHECKING:
 _TASK_BYTES = 16 << 20
 """The size of the files of a task, unless a split is larger and cannot be divided."""
 _TASKS_AT_ONCE = 16
+_TASKS_WANTED = 4
+"""The number of tasks of usual rows that run together if memory is limited: tasks are made smaller."""
+_GROWTH = 3
+"""The memory of rows for each byte of their files, until rows were read."""
 
 
 class SplitsTask(Serializable, frozen=True, kw_only=True):
-    """Neighbouring splits to read."""
+    """Neighbouring splits to read. `size_bytes`: the size of their files."""
 
     kind: ClassVar[str] = "splits"
     edition: ClassVar[int] = 1
@@ -32,6 +40,7 @@ class SplitsTask(Serializable, frozen=True, kw_only=True):
     again: ClassVar[str] = "read the scan"
 
     splits: tuple[bytes, ...]
+    size_bytes: int
 
 
 class SplitsRows(Serializable, frozen=True, kw_only=True):
@@ -44,26 +53,76 @@ class SplitsRows(Serializable, frozen=True, kw_only=True):
 
     batches: tuple[bytes, ...]
 
+    @property
+    def size_bytes(self) -> int:
+        """The size of all batches."""
+        return sum(map(len, self.batches))
+
 
 def read_by_tasks(rows: SplitRows[Any], executor: Executor, *, keeps: bool) -> Iterator[pa.RecordBatch]:
     """The rows of all splits, read by the tasks of an executor, in the order of the splits.
 
     Args:
-        keeps: the caller keeps all batches, so that all tasks belong to one job; otherwise a job has 16 tasks.
+        keeps: the caller keeps all batches, so that all tasks belong to one job; otherwise a job has at most 16 tasks.
 
-    Memory: the rows of the tasks of a job, about 16 MB of files for each task.
+    Memory: the rows of the tasks of a job, about 16 MB of files for each task; if the memory of this process is
+        limited, as many tasks as fit into half of the memory for rows, at least one
     Raises: the error of the first task that failed; ResourceError if the caller keeps more than fits into the memory
         of the process
     """
     root = getattr(rows, "_root", None)  # rows of metadata tables have none
-    if keeps and root is not None and root.env.memory.rows_bytes is not None:
-        executor = _KeepingExecutor(executor, root.env.memory.rows_bytes, root.path)
-    job = Job(READ_SPLITS, None, rows)
-    packed = pack(rows._parcels(rows.iter_splits()), _size_of, _TASK_BYTES)
-    tasks = (SplitsTask(splits=tuple(bytes(split) for parcel in each for split in parcel)) for each in packed)
-    for found in run_in_batches(executor, job, tasks, None if keeps else _TASKS_AT_ONCE):
-        for data in found.batches:
-            yield pa.ipc.read_record_batch(pa.py_buffer(data), rows.schema)
+    most = None if root is None else root.env.memory.rows_bytes
+    if keeps and root is not None and most is not None:
+        executor = _KeepingExecutor(executor, most, root.path)
+    job = Job(_kind_for(rows), None, rows)
+    room = None if most is None else most // 2
+    task_bytes = _TASK_BYTES if room is None else max(1, min(_TASK_BYTES, room // (_GROWTH * _TASKS_WANTED)))
+    packed = pack(rows._parcels(rows.iter_splits()), _size_of, task_bytes)
+    jobs = _Jobs(map(_task_of, packed), room, without_end=keeps)
+    for tasks in jobs:
+        results = run_tasks(executor, job, tasks)
+        jobs.learn(tasks, results)
+        for found in results:
+            for data in found.batches:
+                yield pa.ipc.read_record_batch(pa.py_buffer(data), rows.schema)
+
+
+class _Jobs:
+    """Divides tasks into those that run together.
+
+    Args:
+        room: the memory for the rows of one job; None: no limit.
+        without_end: all tasks run together.
+    """
+
+    def __init__(self, tasks: Iterator[SplitsTask], room: int | None, *, without_end: bool) -> None:
+        self._tasks = tasks
+        self._room = room
+        self._without_end = without_end
+        self._growth = 0.0
+
+    def __iter__(self) -> Iterator[list[SplitsTask]]:
+        held: list[SplitsTask] = []
+        size = 0
+        for task in self._tasks:
+            if held and self._is_full(len(held), size + task.size_bytes):
+                yield held
+                held, size = [], 0
+            held.append(task)
+            size += task.size_bytes
+        if held:
+            yield held
+
+    def _is_full(self, count: int, file_bytes: int) -> bool:
+        if self._without_end:
+            return False
+        is_large = self._room is not None and file_bytes * (self._growth or _GROWTH) > self._room
+        return count == _TASKS_AT_ONCE or is_large
+
+    def learn(self, tasks: Sequence[SplitsTask], results: Sequence[SplitsRows]) -> None:
+        """Expect that rows to come take as much memory for each byte of their files as those read, at most."""
+        given = sum(task.size_bytes for task in tasks)
+        self._growth = max(self._growth, sum(found.size_bytes for found in results) / max(1, given))
 
 
 class _KeepingExecutor:
@@ -83,7 +142,7 @@ class _KeepingExecutor:
         for result in self._executor.run(job, takewhile(lambda _: self._kept <= self._most, tasks)):
             if result.value is not None and result.number not in self._counted:
                 self._counted.add(result.number)
-                self._kept += sum(map(len, result.value.batches))
+                self._kept += result.value.size_bytes
             if self._kept <= self._most:
                 yield result
         if self._kept > self._most:
@@ -95,9 +154,34 @@ def _size_of(parcel: Iterable[Any]) -> int:
     return sum(split.size_bytes if isinstance(split, Split) else _TASK_BYTES for split in parcel)
 
 
+def _task_of(parcels: Sequence[Sequence[Any]]) -> SplitsTask:
+    splits = tuple(bytes(split) for parcel in parcels for split in parcel)
+    return SplitsTask(splits=splits, size_bytes=sum(map(_size_of, parcels)))
+
+
+def _memory_of(task: NumberedTask[SplitsTask]) -> int:
+    """The memory that a task is assumed to need."""
+    return _GROWTH * task.task.size_bytes
+
+
 def _read(job: Job[SplitsTask, SplitsRows], task: SplitsTask) -> SplitsRows:
     found = (batch for split in task.splits for batch in job.shared.read(split))
     return SplitsRows(batches=tuple(batch.serialize().to_pybytes() for batch in found))
 
 
-READ_SPLITS: TaskKind[Any, Any] = TaskKind(task=SplitsTask, result=SplitsRows, run=_read)
+def _kind_for(rows: SplitRows[Any]) -> TaskKind[Any, Any]:
+    """The kind of tasks, with the number of splits that the table's options let threads read at the same time."""
+    schema = getattr(rows, "_table_schema", None)
+    most = None if schema is None else Options(schema.options).find_int("read.parallelism")
+    return msgspec.structs.replace(READ_SPLITS, budget=_BUDGET._replace(lanes=most))
+
+
+def _env_of(job: Job[Any, Any]) -> Env | None:
+    root = getattr(job.shared, "_root", None)
+    return None if root is None else root.env
+
+
+_BUDGET = Budget(READ_BYTES, _memory_of, lambda _: 0)
+READ_SPLITS: TaskKind[Any, Any] = TaskKind(
+    task=SplitsTask, result=SplitsRows, run=_read, budget=_BUDGET, env=_env_of
+)

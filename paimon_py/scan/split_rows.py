@@ -56,7 +56,8 @@ class SplitRows(Rows, Generic[S]):
             executor: its tasks read the splits, see `paimon_py.executors`; the rows are then always in order. A scan
                 with a limit or an order is read by this process. None: the threads of this process.
 
-        Memory: with an executor, the rows of 16 tasks, each of which reads about 16 MB of files.
+        Memory: with an executor, the rows of at most 16 tasks, each of which reads about 16 MB of files; of fewer if
+            the memory of this process is limited.
         """
         check_flag("in_order", in_order)
         require_executor(executor)

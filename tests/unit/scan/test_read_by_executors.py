@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 
 import pyarrow as pa
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from paimon_py import Catalog, col
 from paimon_py.env import Env
 from paimon_py.errors import CorruptionError, ResourceError, StorageError, UsageError
-from paimon_py.executors import LocalExecutor, ProcessExecutor, TaskResult
+from paimon_py.executors import Job, LocalExecutor, ProcessExecutor, TaskResult
+from paimon_py.executors.executor import run_tasks
 from paimon_py.scan import parallel_read, read_tasks
 from paimon_py.storage.memory_store import MemoryStore
 
@@ -121,6 +123,80 @@ def test_rows_that_do_not_fit_are_refused_before_all_are_read(monkeypatch):
     assert begun == [0, 1, 2]
     assert sum(batch.num_rows for batch in table.scan().to_reader(executor=LocalExecutor())) == 3_200
     assert table.scan(columns=["k"]).to_arrow(executor=LocalExecutor()).equals(table.scan(columns=["k"]).to_arrow())
+
+
+class Watching:
+    """Runs tasks here; `jobs`: the bytes of the rows of each task of each job."""
+
+    def __init__(self):
+        self.jobs = []
+
+    def run(self, job, tasks):
+        self.jobs.append([])
+        for result in LocalExecutor().run(job, tasks):
+            self.jobs[-1].append(result.value.size_bytes)
+            yield result
+
+
+@pytest.mark.parametrize("limit", [None, 1_000_000, 400_000])
+def test_a_stream_takes_as_many_tasks_as_fit_into_memory(monkeypatch, limit):
+    monkeypatch.setattr(read_tasks, "_TASK_BYTES", 1 if limit is None else read_tasks._TASK_BYTES)
+    monkeypatch.setattr(parallel_read, "_PARCEL_SPLITS", 1)
+    catalog = Catalog(MemoryStore(), "/w", env=Env(memory_bytes=limit))
+    catalog.create_database("d")
+    options = {"bucket": "-1", "source.split.target-size": "1 kb", "file.compression": "none"}
+    table = catalog.create_table("d.t", [("k", "BIGINT"), ("v", "STRING")], options=options)
+    for step in range(20):
+        table.write_arrow(pa.table({"k": range(200), "v": [f"{number:0500}{step}" for number in range(200)]}))
+    watching = Watching()
+    assert sum(batch.num_rows for batch in table.scan().to_reader(executor=watching)) == 4_000
+    assert sum(map(len, watching.jobs)) == 20
+    if limit is None:
+        assert [len(sizes) for sizes in watching.jobs] == [16, 4]
+        return
+    room = Env(memory_bytes=limit).memory.rows_bytes // 2
+    assert all(len(sizes) == 1 or sum(sizes) <= room for sizes in watching.jobs[1:]), "the first job may be surprised"
+    assert max(map(len, watching.jobs[1:])) == max(1, room // watching.jobs[0][0])
+
+
+def test_threads_of_a_local_executor_read_at_the_same_time(table, monkeypatch):
+    monkeypatch.setattr(read_tasks, "_TASK_BYTES", 1)
+    monkeypatch.setattr(parallel_read, "_PARCEL_SPLITS", 1)
+    both, real = threading.Barrier(2), type(table.scan()).read
+
+    def read(scan, split):
+        both.wait(60)
+        return real(scan, split)
+
+    expected = table.scan().to_arrow()
+    pairs = len(expected) and len(table.scan().splits()) // 2 * 2
+    scan = table.scan()
+    tasks = [read_tasks.SplitsTask(splits=(bytes(split),), size_bytes=1) for split in scan.splits()[:pairs]]
+    monkeypatch.setattr(type(scan), "read", read)
+    monkeypatch.setattr(scan._root.env, "pool", Env(threads=2).pool)
+    for executor in (LocalExecutor(threads=2), LocalExecutor()):
+        found = run_tasks(executor, Job(read_tasks.READ_SPLITS, None, scan), tasks)
+        rows = [pa.ipc.read_record_batch(pa.py_buffer(data), scan.schema) for each in found for data in each.batches]
+        assert pa.Table.from_batches(rows, scan.schema).equals(expected.slice(0, sum(map(len, rows))))
+
+
+def test_the_number_of_splits_read_at_the_same_time_is_that_of_the_table(table, monkeypatch):
+    monkeypatch.setattr(read_tasks, "_TASK_BYTES", 1)
+    monkeypatch.setattr(parallel_read, "_PARCEL_SPLITS", 1)
+    running, seen, real = [], [], type(table.scan()).read
+
+    def read(scan, split):
+        running.append(split)
+        seen.append(len(running))
+        rows = real(scan, split).read_all()
+        running.remove(split)
+        return rows.to_reader()
+
+    expected = table.scan().to_arrow()
+    monkeypatch.setattr(type(table.scan()), "read", read)
+    scan = table.scan(options={"read.parallelism": "1"})
+    assert scan.to_arrow(executor=LocalExecutor(threads=4)).equals(expected)
+    assert set(seen) == {1}
 
 
 def test_tasks_that_fail(table, monkeypatch):
