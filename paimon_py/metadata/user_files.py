@@ -38,6 +38,7 @@ class UserFile(msgspec.Struct, frozen=True):
         mark: the mark of its snapshot; empty if unknown.
         seen_by: a later snapshot that is built on it, if one is known.
         added: names of some data files that it added.
+        since_millis: the time of the commit by the clock of the store, if the file was rewritten since.
     """
 
     user: str
@@ -45,6 +46,7 @@ class UserFile(msgspec.Struct, frozen=True):
     mark: str
     seen_by: Base | None = None
     added: tuple[str, ...] = ()
+    since_millis: int | None = None
 
     @property
     def shown_by(self) -> tuple[Base, ...]:
@@ -116,9 +118,19 @@ class UserFiles:
         """All of them; one that is deleted in the meantime is omitted. Cost: one list, and one get for each."""
         for status in self.files():
             try:
-                yield self._read(status.path)
+                value = self._read(status.path)
             except FileMissingError:
                 continue
+            is_first = value.since_millis is None
+            yield msgspec.structs.replace(value, since_millis=status.modified_millis) if is_first else value
+
+    def commit_millis(self, file: FileStatus) -> int | None:
+        """The time of a user's last commit, by the clock of the store; None if unknown. Cost: one get."""
+        try:
+            since = self._read(file.path).since_millis
+        except (FileMissingError, CorruptionError):
+            since = None
+        return file.modified_millis if since is None else since
 
     def name_of(self, file: FileStatus) -> str:
         """The user of a file; the name of the file if it can no longer be read. Cost: one get."""
@@ -158,6 +170,8 @@ def user_file_data(value: UserFile) -> bytes:
         data["seenBy"] = [value.seen_by.id, value.seen_by.mark]
     if value.added:
         data["added"] = list(value.added)
+    if value.since_millis is not None:
+        data["since"] = value.since_millis
     return pretty(data)
 
 
@@ -172,6 +186,8 @@ def _decode(data: Mapping[str, object], path: str) -> UserFile:
     try:
         seen_by = msgspec.convert(data.get("seenBy"), Union[tuple[int, str], None])
         added = msgspec.convert(data.get("added", ()), tuple[str, ...])
+        since = msgspec.convert(data.get("since"), Union[int, None])
     except msgspec.ValidationError as error:
         raise CorruptionError(f"{path}: the file of a user is damaged: {error}", path=path) from error
-    return UserFile(user, UserCommit(identifier, snapshot_id, source), mark, seen_by and Base(*seen_by), added)
+    commit = UserCommit(identifier, snapshot_id, source)
+    return UserFile(user, commit, mark, seen_by and Base(*seen_by), added, since)

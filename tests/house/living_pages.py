@@ -34,6 +34,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_py import Catalog, Table, TableNotFoundError, col
+from paimon_py.spec.options import Options
 
 BLOCK = re.compile(r"^(?P<before>[^\n]*)\n+```python\n(?P<code>.*?)```", re.S | re.M)
 
@@ -103,6 +104,11 @@ def _other(value: Any) -> Any:
             return value + 70_000
 
 
+def views_of(table: Table) -> list[str]:
+    """Columns that take views, and give the bytes of other tables."""
+    return Options(table.schema.options).get_list("blob-view-field")
+
+
 def row_of(table: Table) -> pa.Table | None:
     """A row of the table under another key, or None where there is none to begin with."""
     some = table.scan(limit=1).to_arrow()
@@ -111,6 +117,7 @@ def row_of(table: Table) -> pa.Table | None:
     (row,) = some.to_pylist()
     for name in table.schema.primary_keys or some.schema.names[:1]:
         row[name] = None if row[name] is None else _other(row[name])
+    row.update(dict.fromkeys(views_of(table)))
     return pa.Table.from_pylist([row], schema=some.schema)
 
 
@@ -179,6 +186,7 @@ class Neighbours:
         self._count += 1
         place = place_of(table)
         (row,) = some.to_pylist()
+        row.update(dict.fromkeys(views_of(table)))
         changed = {name: self._changed(row[name], some.schema.field(name).type) for name in row}
         own = {value for name, value in changed.items() if value != row[name]}
         if not own:

@@ -119,7 +119,7 @@ def test_one_class_name_means_one_thing():
 # names of others (Python, Arrow, the Protocols of `paimon_py.env`), and names that users type
 PARTICIPLES = {
     "Clock.elapsed", "SystemClock.elapsed", "GuardedSource.closed", "RowGroups.skipped", "FaultStore.failed", "Outcome.crashed",
-    "TableStreams.committed",
+    "TableStreams.committed", "PaimonFileSystem.modified",
 }  # fmt: skip
 IRREGULAR = {
     "told", "shown", "given", "known", "taken", "held", "kept", "found", "gone", "seen", "made", "done", "lost",

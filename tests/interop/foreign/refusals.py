@@ -78,10 +78,17 @@ REFUSALS: dict[str, list[Refusal]] = {
     ],
     "codec/blob_refs.py": [
         _at("BlobRef.from_bytes", "names {length} bytes", REFUSES, "OffsetSeekableInputStream; a length of -1 is read as 'to the end' by both"),
+        _at("BlobViewRef.from_bytes", "leads to row", WRONG, "no row and no column has such a number: a view of nothing"),
         _at("_parts", "begins with", REFUSES, "BlobDescriptor.deserialize: magic and version"),
         _at("_parts", "ends early", REFUSES, "BlobDescriptor.deserialize: BufferUnderflowException"),
         _at("_parts", "and a text of", REFUSES, "BlobDescriptor.deserialize: a text longer than the bytes"),
         _at("_parts", "is not text", WRONG, "Java replaces what is not UTF-8: another file's path"),
+    ],
+    "codec/pack_references.py": [
+        _at("decode_packs", "does not have the checksum", REFUSES, "ManagedBlobReferenceFile: CRC-32"),
+        _at("decode_packs", "is not a list of packs of version", REFUSES, "ManagedBlobReferenceFile: magic and version"),
+        _at("decode_packs", "is damaged: {error}", REFUSES, "DataInputStream.readUTF"),
+        _at("decode_packs", "texts for {count} packs", REFUSES, "ManagedBlobReferenceFile: count"),
     ],
     "codec/blobs.py": [
         _at("payload_of", "is damaged", WRONG, "BlobFormatReader checks no checksum: other bytes of a blob"),
@@ -267,9 +274,11 @@ REFUSALS: dict[str, list[Refusal]] = {
     "metadata/snapshots.py": [_at("Snapshots.find", "contains snapshot", WRONG, "the rows of another snapshot", "snapshot of another id")],
     "metadata/success_file.py": [_at("_creation_millis", "which is not a time", REFUSES, "Jackson")],
     "metadata/user_files.py": [
+        _at("_decode", "is damaged: {error}", APART, "a file of paimon_py"),
         _at("_decode", "the file of a user is damaged'", APART, "a file of paimon_py"),
         _at("_decode", "is damaged: {numbers}", APART, "a file of paimon_py"),
     ],
+    "metastores/hive/hive_types.py": [_at("_text_of", "which is not one of Hive", REFUSES, "HiveTypeUtils: TypeInfoUtils parses the name")],
     "metastores/rest/views_and_functions.py": [_at("_definition", "a definition of type", REFUSES, "FunctionDefinition: Jackson's subtypes")],
     "scan/blob_views.py": [_at("BlobViews._open", "which is not a table", REFUSES, "Identifier.fromString")],
     "scan/diff_read.py": [_at("_Difference.__call__", "two rows of one state", WRONG, "which of two rows was replaced?")],

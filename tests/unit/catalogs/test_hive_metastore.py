@@ -273,7 +273,7 @@ def test_a_database_can_have_another_location(catalog, stub, tmp_path):
 
 
 def test_tables_of_other_formats_are_neither_listed_nor_changed(catalog, stub):
-    stub.tables["d", "orc"] = {1: thrift.of_text("orc"), 2: thrift.of_text("d"), 7: (thrift.STRUCT, {}), 12: thrift.of_text("VIRTUAL_VIEW")}
+    stub.tables["d", "orc"] = {1: thrift.of_text("orc"), 2: thrift.of_text("d"), 7: (thrift.STRUCT, {}), 12: thrift.of_text("MANAGED_TABLE")}
     assert catalog.tables("d") == []
     with pytest.raises(TableNotFoundError, match="not of Paimon"):
         catalog.table("d.orc")

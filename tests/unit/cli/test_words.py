@@ -12,6 +12,7 @@ import pytest
 from paimon_py import Catalog, Table
 from paimon_py.cli.app import commands
 from paimon_py.cli.words import _COMMANDS, _COMPILED, _with_commands, in_commands
+from paimon_py.codec.python_values import _SORTS
 
 ROOT = Path(__file__).parents[3] / "paimon_py"
 ELSEWHERE = {"testing", "cli", "spark", "cdc", "distributed", "metrics", "api_hints.py", "notebook.py"}
@@ -67,7 +68,8 @@ def test_no_message_keeps_a_call_that_has_a_command():
 def test_every_phrase_occurs_in_a_message_of_the_library():
     """A message that is reworded loses its phrase here, not in front of a user."""
     unused = {pattern.pattern for pattern, _ in _COMPILED}
-    for _, text in MESSAGES:
+    wanted = [f"pass {text}" for text in (*(text for _, text in MESSAGES), *(wanted for *_, wanted in _SORTS))]
+    for text in (*(text for _, text in MESSAGES), *wanted):
         found = _with_commands(text)
         for pattern, wording in _COMPILED:
             found, count = pattern.subn(wording, found)
