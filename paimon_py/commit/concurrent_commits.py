@@ -13,7 +13,6 @@ from paimon_py.commit.changes import Bucket, Changes
 from paimon_py.commit.state import State
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.history import SnapshotLog, SnapshotRange
-from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.snapshot import Base, Snapshot
 
 _STEPS_MAX = 32
@@ -66,7 +65,7 @@ class ConcurrentCommits:
             history = state.snapshot_log.after(position, latest)
             entries = history.entries(wanted) if isinstance(history, SnapshotRange) else None
         if isinstance(entries, EntryColumns):
-            self._take(entries.take(entries.kind == FileKind.ADD))
+            self._take(entries.additions())
         else:
             self._take(state.live_columns(wanted))
         self._position = Base.of(latest)

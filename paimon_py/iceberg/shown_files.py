@@ -88,7 +88,7 @@ class ShownFiles:
     def _delta(self, snapshot: Snapshot) -> Sequence[ManifestEntry]:
         root = self._root
         try:
-            listed = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+            listed = root.manifests.delta(snapshot)
             return root.manifests.read_entries(listed).entries()
         except FileMissingError as error:
             raise root.missing(Base.of(snapshot), error) from error

@@ -16,7 +16,6 @@ from paimon_py.codec.python_values import python_array
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
 from paimon_py.metadata.open_table import OpenTable
 from paimon_py.metadata.success_file import mark_success
-from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import join, partition_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -82,8 +81,8 @@ def mark_written(table: OpenTable, snapshot_ids: Sequence[int]) -> None:
     written: set[bytes] = set()
     for snapshot in map(table.root.snapshots.get, snapshot_ids):
         if snapshot.commit_kind is not CommitKind.COMPACT:
-            entries = table.root.manifests.read_entries(table.root.manifests.read_list(snapshot.delta_manifest_list))
-            written.update(entries.take(entries.kind == FileKind.ADD).distinct("partition").values.to_pylist())
+            entries = table.root.manifests.read_entries(table.root.manifests.delta(snapshot))
+            written.update(entries.additions().distinct("partition").values.to_pylist())
     for partition in sorted(written):
         mark_success(table.root, join(table.root.path, table.partition_directory(partition), _SUCCESS))
 

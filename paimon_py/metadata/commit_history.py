@@ -99,7 +99,7 @@ def _entry(
         total_rows=snapshot.total_record_count,
     )  # fmt: skip
     try:
-        manifests = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+        manifests = root.manifests.delta(snapshot)
         entries = root.manifests.read_entries(manifests)
         adds, deletes = entries.kind == _ADD, entries.kind == _DELETE
         rewritten = adds & (entries.first_row_id != ABSENT)

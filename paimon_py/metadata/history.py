@@ -21,7 +21,6 @@ from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.env import is_distant
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 from paimon_py.storage.store import FileMissingError
@@ -103,10 +102,8 @@ def replaces_all(manifests: Manifests, snapshot: Snapshot) -> bool:
     """
     if snapshot.commit_kind is not CommitKind.OVERWRITE:
         return False
-    delta = manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
-    own = manifests.read_entries(delta)
-    added = set(own.take(own.kind == FileKind.ADD).names().to_pylist())
-    return added.issuperset(manifests.live_entries(snapshot).names().to_pylist())
+    added = manifests.read_entries(manifests.delta(snapshot)).additions()
+    return set(added.names().to_pylist()).issuperset(manifests.live_entries(snapshot).names().to_pylist())
 
 
 class SnapshotLog:

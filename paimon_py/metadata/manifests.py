@@ -100,6 +100,10 @@ class Manifests:
         found = self._env.at_once(self._path, [partial(self.read_list, name) for name in names])
         return [file for files in found for file in files]
 
+    def delta(self, snapshot: Snapshot) -> list[ManifestFile]:
+        """The manifests of the changes of a snapshot. Cost, Raises: as `read_list`"""
+        return self.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+
     def base_and_delta(self, snapshot: Snapshot) -> list[ManifestFile]:
         """The manifests of a snapshot; their entries, folded, are its live files.
 
@@ -109,7 +113,7 @@ class Manifests:
         try:
             base, delta = self._env.at_once(self._path, [
                 partial(self.read_list, snapshot.base_manifest_list, snapshot.base_manifest_list_size),
-                partial(self.read_list, snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
+                partial(self.delta, snapshot),
             ])  # fmt: skip
             return base + delta
         except FileMissingError as error:
@@ -232,16 +236,14 @@ class Manifests:
 
         def fetch(names: Sequence[str]) -> tuple[EntryColumns, list[int]]:
             paths = [manifest_path(self._path, name) for name in names]
-            files = zip(paths, self._get_all(paths), strict=True)
+            # Distant stores read them in parallel, local disks one after the other
+            data_of = self._env.at_once(self._path, [partial(self._store.get, path) for path in paths])
+            files = zip(paths, data_of, strict=True)
             columns, counts = read_with_counts([(path, _as_avro(data, path, MANIFEST)) for path, data in files])
             _check_counts([by_name[name] for name in names], columns, counts, paths)
             return columns, counts
 
         return self._cache.load([file.name for file in files], fetch, holds=holds)
-
-    def _get_all(self, paths: Sequence[str]) -> list[bytes]:
-        """The bytes of the files: read in parallel on distant stores, one after the other on local disks."""
-        return self._env.at_once(self._path, [partial(self._store.get, path) for path in paths])
 
     def _write(
         self,
@@ -359,7 +361,7 @@ def _fold_files(
     try:
         found = before_folding(manifests._load(files, holds=holds), entry_filter)
         if deleted is not None:
-            found = concat([found.take(found.kind == FileKind.ADD), deleted])
+            found = concat([found.additions(), deleted])
         return after_folding(live(found), entry_filter)
     except CorruptionError as error:
         raise error if error.path is not None else manifests._blame(files, error) from error

@@ -69,7 +69,7 @@ def partition_changes(root: TableRoot, snapshot: Snapshot) -> pa.Table:
     Cost: its delta manifests, unless they were just read or written.
     Raises: CorruptionError, StorageError
     """
-    files = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+    files = root.manifests.delta(snapshot)
     return _count(root.manifests.read_entries(files), ("partition",))
 
 

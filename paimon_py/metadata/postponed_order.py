@@ -20,7 +20,6 @@ from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.history import HistoryGap, SnapshotLog, SnapshotRange
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.snapshot import CommitKind, Snapshot
 
@@ -69,7 +68,7 @@ def _added_by(root: TableRoot, latest: Snapshot, waiting: EntryColumns) -> Ints:
         entries = SnapshotRange(root.manifests, [snapshot]).entries(WAITING)
         if isinstance(entries, HistoryGap):
             break
-        added = left.intersection(_places(entries.take(entries.kind == FileKind.ADD)))
+        added = left.intersection(_places(entries.additions()))
         found_in.update(dict.fromkeys(added, snapshot.id))
         left -= added
         if not left:

@@ -14,7 +14,6 @@ import msgspec
 from paimon_py.arguments import decoding_metadata
 from paimon_py.codec.json import decode_object, pretty
 from paimon_py.errors import CorruptionError
-from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import join, user_directory
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.users import UserCommit
@@ -77,9 +76,7 @@ def number_of(snapshot: Snapshot, manifests: Manifests) -> UserFile | None:
     commit = None if users is None or not snapshot.is_numbered else users.commits.get(snapshot.commit_user)
     if commit is None or commit.snapshot_id != snapshot.id:
         return None
-    delta = manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
-    entries = manifests.read_entries(delta)
-    added = entries.take(entries.kind == FileKind.ADD).names()[:ADDED_MAX].to_pylist()
+    added = manifests.read_entries(manifests.delta(snapshot)).additions().names()[:ADDED_MAX].to_pylist()
     return UserFile(snapshot.commit_user, commit, snapshot.mark, added=tuple(added))
 
 

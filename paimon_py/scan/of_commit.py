@@ -83,7 +83,7 @@ def of_commit(result: CommittedSnapshots, end: object, mode: object) -> OfCommit
 
 def _require_published(root: TableRoot, snapshot: Snapshot) -> None:
     """Raises: UnsupportedError"""
-    files = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+    files = root.manifests.delta(snapshot)
     entries = root.manifests.read_entries(files)
     waiting = (entries.bucket == POSTPONE_BUCKET) & (entries.kind == FileKind.ADD)
     if np.any(waiting):

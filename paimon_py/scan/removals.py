@@ -5,12 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from paimon_py.errors import UnsupportedError
 from paimon_py.files.physical import evolves_columns, tracks_rows
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -87,7 +84,7 @@ def require_no_removals(root: TableRoot, snapshot: Snapshot) -> None:
 def _effects(root: TableRoot, snapshot: Snapshot, previous: _Previous) -> tuple[bool, bool]:
     """Whether a snapshot sets columns of existing rows, and whether it deletes data files or marks rows dead."""
     with root.reading(Base.of(snapshot)):
-        files = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+        files = root.manifests.delta(snapshot)
         sets_columns = _sets_columns(root, snapshot, files, previous)
     return sets_columns, any(file.deleted_files for file in files) or _kills(snapshot, previous)
 
@@ -117,7 +114,7 @@ def _sets_columns(
     if next_id is not None and all(file.min_row_id is not None and file.min_row_id >= next_id for file in files):
         return False
     entries = root.manifests.read_entries(files)
-    added = entries.take(np.flatnonzero(entries.kind == FileKind.ADD))
+    added = entries.additions()
     if next_id is not None:
         return bool((added.first_row_id < next_id).any())
     return added.knows("write_columns")

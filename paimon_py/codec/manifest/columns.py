@@ -169,6 +169,10 @@ class EntryColumns:
             return self
         return EntryColumns(self.buffer, self.table[:, indices], self.schemas)
 
+    def additions(self) -> EntryColumns:
+        """The entries that add a file. Cost: as `take`"""
+        return self.take(self.kind == FileKind.ADD)
+
     def slices(self, field: str) -> Slices:
         """The byte ranges of a string, bytes or array field; length −1 is null."""
         row = ROW_OF[field]
@@ -209,17 +213,10 @@ class EntryColumns:
     def distinct(self, field: str) -> Distinct:
         """A bytes field by its distinct values. Partitions are needed several times and kept, 8 bytes per entry."""
         if field != "partition":
-            return self._distinct(field)
+            return _distinct(self, field)
         if self._partitions is None:
-            self._partitions = self._distinct(field)
+            self._partitions = _distinct(self, field)
         return self._partitions
-
-    def _distinct(self, field: str) -> Distinct:
-        slices = self.slices(field)
-        if _all_same(slices):
-            return Distinct(np.zeros(len(self), np.int64), from_slices(_first(slices), pa.binary()))
-        encoded = self.array(field, pa.binary()).dictionary_encode(null_encoding="encode")
-        return Distinct(numpy_values(encoded.indices).astype(np.int64), encoded.dictionary)
 
     def in_partitions(self, is_chosen: Callable[[pa.Array], Mask]) -> Mask:
         """A mask of the entries in chosen partitions; exact, since all rows of a partition share its values.
@@ -278,6 +275,14 @@ class EntryColumns:
         Cost: about 15 µs per entry; prune first.
         """
         return _Values(self).entries()
+
+
+def _distinct(columns: EntryColumns, field: str) -> Distinct:
+    slices = columns.slices(field)
+    if _all_same(slices):
+        return Distinct(np.zeros(len(columns), np.int64), from_slices(_first(slices), pa.binary()))
+    encoded = columns.array(field, pa.binary()).dictionary_encode(null_encoding="encode")
+    return Distinct(numpy_values(encoded.indices).astype(np.int64), encoded.dictionary)
 
 
 def concat(parts: Sequence[EntryColumns]) -> EntryColumns:

@@ -245,8 +245,8 @@ class _PartitionCommitter:
         if not schema.partition_keys:
             return
         manifests = self._root.manifests
-        entries = manifests.read_entries(manifests.read_list(snapshot.delta_manifest_list))
-        added = entries.take(entries.kind == FileKind.ADD).partitions().unique()
+        entries = manifests.read_entries(manifests.delta(snapshot))
+        added = entries.additions().partitions().unique()
         self._registration.add_partitions(schema, pa.chunked_array([added]))
         left = entries.take(entries.kind == FileKind.DELETE).partitions().unique()
         left = left.filter(pc.invert(pc.is_in(left, value_set=added)))
